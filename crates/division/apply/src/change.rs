@@ -146,7 +146,9 @@ impl<'a> Requested<'a> {
             (0..requests.len()).filter(|index| !is_by_program(&requests[*index])).collect();
         let of_files: Vec<SettingRequest> = files.iter().map(|index| requests[*index].clone()).collect();
         let mut writes = plan::writes(&of_files, &|place, file| content(host, place, file))?;
-        writes.iter_mut().for_each(|write| write.request = files[write.request]);
+        for request in writes.iter_mut().flat_map(|write| &mut write.requests) {
+            *request = files[*request];
+        }
         let before = requests.iter().map(|request| Before::of(host, request).value).collect();
         Ok(Requested { requests, before, writes })
     }
@@ -162,7 +164,7 @@ impl<'a> Requested<'a> {
         };
         let written = self.writes.iter().map(|write| {
             let (place, file, text) = (write.place.clone(), write.file.clone(), write.text.clone());
-            entry(&self.requests[write.request], Act::Write { place, file, text }, write.why)
+            entry(&self.requests[write.requests[0]], Act::Write { place, file, text }, write.why)
         });
         let programs = self.requests.iter().filter(|request| is_by_program(request));
         let programmed = programs.flat_map(|request| {
@@ -182,11 +184,10 @@ impl<'a> Requested<'a> {
     fn changes(&self, host: &Host) -> Vec<Change> {
         let change = |(index, request): (usize, &SettingRequest)| {
             let directory = seat(host, &request.place).directory();
-            let written = self.writes.iter().filter(|write| write.request == index).map(|write| Written {
-                path: directory.join(&write.file),
-                text: write.text.clone(),
-                why: write.why,
-            });
+            let written =
+                self.writes.iter().filter(move |write| write.requests.contains(&index)).map(|write| {
+                    Written { path: directory.join(&write.file), text: write.text.clone(), why: write.why }
+                });
             let actual = readable(host, request);
             Change {
                 group: request.group.to_string(),

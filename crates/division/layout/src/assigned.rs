@@ -1,6 +1,6 @@
 //! A setting with its value, and when two of them speak of the same.
 
-use settings::{NamedSetting, Via};
+use settings::{Kind, NamedSetting, Via};
 
 use crate::origin::Origin;
 
@@ -51,6 +51,14 @@ pub(crate) fn part(found: &NamedSetting) -> Option<usize> {
     let Via::File { version, index } = found.via else { return None };
     let names = found.side(version).binding().map_or(0, |binding| binding.names().len());
     (names > 1).then_some(index)
+}
+
+/// Are two names of one setting, each for a part of it or for all, the same to a reader? What names devices may stand beside
+/// what names others: only a plan knows which these are, and joins both or sees a contradiction.
+pub(crate) fn overlap(one: Option<usize>, other: Option<usize>, found: &NamedSetting) -> bool {
+    one == other
+        || (one.is_none() || other.is_none())
+            && !matches!(found.setting.kind, Kind::PerDevice(_) | Kind::Weights)
 }
 
 /// Do two names speak of the same setting, or of the same part of it?

@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 
-use settings::GroupName;
+use settings::{Clash, GroupName};
 use units::group_path;
 
-use crate::assigned::{BURST, QUOTA};
+use crate::assigned::{Assigned, BURST, QUOTA, part};
 use crate::demand::{CpuDemand, MemDemand, Near, Pool};
-use crate::desired::{Desired, Group};
+use crate::desired::{Demands, Desired, Group};
 use crate::diagnostic::{Diagnostic, Report};
+use crate::names::AnyMachine;
 use crate::origin::{Origin, Spanned};
 use crate::unit_name::UnitName;
 
@@ -24,11 +25,13 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
         root(group, report);
         unit(group, report);
         ranges(group, report);
+        contradictions(&group.demands, report);
         references(group, &groups, report);
     }
     for template in &desired.templates {
         let what = format!("template '{}'", template.name);
         exclusive(&what, &template.origin, &template.demands, report);
+        contradictions(&template.demands, report);
         for assigned in template.demands.settings.iter().filter(|assigned| assigned.most.is_some()) {
             let message = format!("{} of {what} can't follow the load", assigned.found.name);
             let error = Diagnostic::error(message).at(assigned.origin.clone());
@@ -60,6 +63,27 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
     circles(desired, &groups, report);
     if !desired.groups.is_empty() || !desired.templates.is_empty() {
         rules(desired, &groups, report);
+    }
+}
+
+/// Two names, each for a part of one setting or for all of it, that give one device different limits.
+fn contradictions(demands: &Demands, report: &mut Report) {
+    if demands.settings.iter().all(|assigned| part(&assigned.found).is_none()) {
+        return;
+    }
+    let read = |assigned: &Assigned| assigned.found.parse(&assigned.text, &AnyMachine).ok();
+    let values: Vec<_> = demands.settings.iter().map(read).collect();
+    let each = demands.settings.iter().zip(&values).enumerate();
+    let each =
+        each.filter_map(|(index, (assigned, value))| Some((index, (), &assigned.found, value.as_ref()?)));
+    for Clash { first, second } in settings::join(each).1 {
+        let [one, other] = [first, second].map(|index| &demands.settings[index]);
+        let message = format!(
+            "{} and {} contradict each other: '{}' and '{}'",
+            one.found.name, other.found.name, one.text, other.text
+        );
+        let error = Diagnostic::error(message).at(other.origin.clone());
+        report.push(error.also(one.origin.clone(), "the other is here").hint("keep one of the two"));
     }
 }
 
@@ -164,7 +188,7 @@ fn units(desired: &Desired, report: &mut Report) {
     }
 }
 
-fn exclusive(what: &str, origin: &Origin, demands: &crate::desired::Demands, report: &mut Report) {
+fn exclusive(what: &str, origin: &Origin, demands: &Demands, report: &mut Report) {
     if demands.exclusive && demands.cpus.is_none() {
         let error = Diagnostic::error(format!("{what} is exclusive but asks for no CPUs")).at(origin.clone());
         report.push(error.hint("add cpus, such as cpus = 1"));
@@ -250,7 +274,7 @@ fn named_by_cpus<'d>(
     like.map(|name| (name, origin, Why::SameCpus)).into_iter().chain(near)
 }
 
-fn named(demands: &crate::desired::Demands) -> impl Iterator<Item = (&GroupName, &Origin, Why)> {
+fn named(demands: &Demands) -> impl Iterator<Item = (&GroupName, &Origin, Why)> {
     let cpus = demands.cpus.iter().flat_map(|cpus| named_by_cpus(&cpus.value, &cpus.origin));
     let mems = demands.mems.iter().filter_map(|mems| match &mems.value {
         MemDemand::Like(name) => Some((name, &mems.origin, Why::SameMems)),

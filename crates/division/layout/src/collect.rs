@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use settings::{NamedSetting, Value, ValueError, Via};
 use units::NodeSet;
 
-use crate::assigned::{Assigned, adds_up, part};
+use crate::assigned::{Assigned, adds_up, overlap, part};
 use crate::demand::{CpuDemand, MemDemand};
 use crate::desired::Demands;
 use crate::diagnostic::{Diagnostic, Report};
@@ -65,9 +65,7 @@ impl Collector {
     ) -> bool {
         let part = part(found);
         let given = self.given.entry((found.setting.name, found.size.clone())).or_default();
-        let clash =
-            given.iter_mut().find(|other| other.part == part || other.part.is_none() || part.is_none());
-        let Some(before) = clash else {
+        let Some(before) = given.iter_mut().find(|other| overlap(other.part, part, found)) else {
             given.push(Setting { part, origin: name.clone(), index: None });
             return true;
         };
@@ -156,8 +154,7 @@ impl Collector {
         let found = &assigned.found;
         let part = part(found);
         let given = self.given.get_mut(&(found.setting.name, found.size.clone()));
-        let given =
-            given.and_then(|given| given.iter_mut().find(|given| given.part == part || given.part.is_none()));
+        let given = given.and_then(|given| given.iter_mut().find(|given| overlap(given.part, part, found)));
         let settings = &mut self.demands.settings;
         match given.as_ref().and_then(|given| settings.get_mut(given.index?)) {
             Some(rules) if adds_up(&rules.found) => rules.text = format!("{}; {}", rules.text, assigned.text),

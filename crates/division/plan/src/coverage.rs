@@ -16,6 +16,7 @@ use crate::{
     resolve::{self, Landscape},
     tree::{Exclusive, Tree},
     unit_partition, values,
+    writes::drawn,
 };
 
 /// What a layout decides about.
@@ -76,15 +77,11 @@ pub fn coverage(
             }
         }
     }
-    for valued in &values {
-        if matches!(valued.value, Value::Rules(_)) {
-            covered.devices.insert(valued.place.clone());
-            continue;
-        }
-        let read = |file: &str| observed.file(&valued.place, file).map(str::to_owned);
-        for write in valued.found.encode(valued.place.version, &valued.value, &read).unwrap_or_default() {
-            covered.add_file(&valued.place, &write.file, &write.text);
-        }
+    let rules = values.iter().filter(|valued| matches!(valued.value, Value::Rules(_)));
+    covered.devices.extend(rules.map(|valued| valued.place.clone()));
+    let read = |place: &Place, file: &str| observed.file_to_come(place, file);
+    for write in drawn(&values::requests(&values), &read).0 {
+        covered.add_file(&write.place, &write.file, &write.text);
     }
     for (branch, sets) in tree.branches.iter().zip(&resolved.sets) {
         if !branch.demands().is_some_and(homes::has_cpuset) {

@@ -3,17 +3,17 @@
 
 use std::collections::HashMap;
 
-use settings::{Access, Value, Version};
+use settings::Version;
 
 use crate::{
-    Action, Observed, Ownership, People, Place, SettingRequest, Step,
+    Action, Observed, Ownership, People, Place, Step,
     cpusets::PARTITION,
     homes::{self, Home},
     owners,
     request::target_key,
     resolve::Resolved,
     tree::{Exclusive, Tree},
-    values::Valued,
+    values::{self, Valued},
     writes,
 };
 
@@ -75,20 +75,11 @@ pub(crate) fn wanted(of: &Decisions<'_>) -> Vec<Wanted> {
         let (group, place) = (group.clone(), place.clone());
         all.push(Wanted { group, place, file: file.to_owned(), text: text.to_owned() });
     };
-    let is_state = |valued: &&Valued<'_>| {
-        !matches!(valued.value, Value::Rules(_)) && valued.found.setting.access != Access::Write
-    };
-    let requests = of.values.iter().filter(is_state).map(|valued| SettingRequest {
-        group: valued.group.clone(),
-        place: valued.place.clone(),
-        found: valued.found.clone(),
-        value: valued.value.clone(),
-    });
-    let requests: Vec<SettingRequest> = requests.collect();
-    let read = |place: &Place, file: &str| of.observed.file(place, file).map(str::to_owned);
+    let requests = values::requests(of.values);
+    let read = |place: &Place, file: &str| of.observed.file_to_come(place, file);
     // what contradicts itself is a problem of the plan
     for write in writes(&requests, &read).unwrap_or_default() {
-        add(&requests[write.request].group, &write.place, &write.file, &write.text);
+        add(&requests[write.requests[0]].group, &write.place, &write.file, &write.text);
     }
     for (branch, sets) in of.tree.branches.iter().zip(&of.resolved.sets) {
         if !branch.demands().is_some_and(homes::has_cpuset) {

@@ -207,6 +207,11 @@ impl Observed {
         self.group(place)?.files.get(file).map(String::as_str)
     }
 
+    /// What a file has once the group and its controllers are there: what was read of it, else what a new group has.
+    pub(crate) fn file_to_come(&self, place: &Place, file: &str) -> Option<String> {
+        self.file(place, file).or_else(|| settings::initial(place.version, file)).map(str::to_owned)
+    }
+
     /// The hierarchy that holds a controller, by the rules of `kernel::Host::hierarchy_of`.
     pub fn hierarchy_of(&self, controller: Controller) -> Option<usize> {
         let find = |is: &dyn Fn(&SeenHierarchy) -> bool| self.hierarchies.iter().position(is);

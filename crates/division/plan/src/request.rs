@@ -30,8 +30,8 @@ pub struct SettingRequest {
 /// One write(2), with the reason why it stands where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// The index of the request it serves.
-    pub request: usize,
+    /// The indexes of the requests that it serves, at least one: quota and period are one write on v2.
+    pub requests: Vec<usize>,
     /// The directory.
     pub place: Place,
     /// The file in it.
@@ -78,6 +78,13 @@ impl PlanError {
             PlanError::Encode { error, .. } => error.hint(),
             PlanError::Contradiction { .. } => Some("ask for one of the two".to_owned()),
         }
+    }
+}
+
+impl std::fmt::Display for SettingRequest {
+    /// `cpu.cfs_quota_us = 15000`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} = {}", self.found.name, self.found.show(&self.value))
     }
 }
 

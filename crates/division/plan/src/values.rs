@@ -1,10 +1,10 @@
 //! The settings of all groups as values for this machine: parsed, with partitions made disks, and without what the
 //! kernel holds already. Sets of CPUs and memory nodes are not among them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use layout::{Assigned, BURST, CpuDemand, Near, Origin, PROTECTED};
-use settings::{Access, Codec, Controller, Facts, GroupName, NamedSetting, Side, Value, Version};
+use settings::{Access, Codec, Controller, Facts, GroupName, NamedSetting, Side, Value, Version, Via};
 use topology::Machine;
 use units::Limit;
 
@@ -251,17 +251,25 @@ impl<'d> Valued<'d> {
         self.range.as_ref().filter(|range| range.setting == self.found.setting.name)
     }
 
-    /// What of the value the kernel does not hold, in parts that change by themselves.
-    fn changes(&self) -> Vec<Value> {
+    /// Does the kernel hold a part of the value?
+    fn holds(&self, part: &Value) -> bool {
         if let Some(range) = self.range.as_ref().filter(|_| self.was_range) {
             let within = self.actual.as_ref().and_then(|actual| range.allows(&self.found, actual));
             if within == Some(true) {
-                return Vec::new();
+                return true;
             }
         }
-        let holds =
-            |value: &Value| self.actual.as_ref().is_some_and(|actual| self.found.satisfied(value, actual));
-        parts(&self.value).into_iter().filter(|part| !holds(part)).collect()
+        self.actual.as_ref().is_some_and(|actual| self.found.satisfied(part, actual))
+    }
+
+    /// Of a name that stands for one of several files, as quota and period have on v1, that file's index.
+    fn own_file(&self) -> Option<usize> {
+        match self.found.via {
+            Via::File { version, index } if version == self.place.version && self.written().len() > 1 => {
+                Some(index)
+            }
+            _ => None,
+        }
     }
 
     fn binding(&self) -> Option<&'static settings::Binding> {
@@ -295,28 +303,68 @@ fn lowered_to(range: &Range, was: Option<&Range>, found: &NamedSetting, actual: 
     (now > range.max).then(|| range.value(range.max))
 }
 
-/// A value by device or name as one for each.
-fn parts(value: &Value) -> Vec<Value> {
+/// A value by device or name as one for each, with what it is for.
+fn parts(value: &Value) -> Vec<(String, Value)> {
     match value {
         Value::PerDevice(devices) => devices
             .iter()
-            .map(|(device, keys)| Value::PerDevice(BTreeMap::from([(*device, keys.clone())])))
+            .map(|(device, keys)| {
+                (device.to_string(), Value::PerDevice(BTreeMap::from([(*device, keys.clone())])))
+            })
             .collect(),
         Value::Keyed(names) => names
             .iter()
-            .map(|(name, keys)| Value::Keyed(BTreeMap::from([(name.clone(), keys.clone())])))
+            .map(|(name, keys)| (name.clone(), Value::Keyed(BTreeMap::from([(name.clone(), keys.clone())]))))
             .collect(),
         Value::Weights { default, devices } => {
-            let first =
-                default.map(|weight| Value::Weights { default: Some(weight), devices: BTreeMap::new() });
-            let own = devices.iter().map(|(device, weight)| Value::Weights {
-                default: None,
-                devices: BTreeMap::from([(*device, *weight)]),
+            let first = default.map(|weight| {
+                (String::new(), Value::Weights { default: Some(weight), devices: BTreeMap::new() })
+            });
+            let own = devices.iter().map(|(device, weight)| {
+                let devices = BTreeMap::from([(*device, *weight)]);
+                (device.to_string(), Value::Weights { default: None, devices })
             });
             first.into_iter().chain(own).collect()
         }
-        other => vec![other.clone()],
+        other => vec![(String::new(), other.clone())],
     }
+}
+
+/// Those that go to the same file or files: what changes of one device's line, or of the whole file, is written with all
+/// that the layout wants there, so that the record has all of it.
+fn by_file<'v, 'd>(values: impl Iterator<Item = &'v Valued<'d>>) -> Vec<Vec<&'v Valued<'d>>> {
+    let mut sets: Vec<Vec<&Valued<'_>>> = Vec::new();
+    let mut known: HashMap<(&Place, String, Option<usize>), usize> = HashMap::new();
+    for valued in values {
+        let next = sets.len();
+        let key = (&valued.place, valued.found.canonical(), valued.own_file());
+        let set = *known.entry(key).or_insert(next);
+        match sets.get_mut(set) {
+            Some(set) => set.push(valued),
+            None => sets.push(vec![valued]),
+        }
+    }
+    sets
+}
+
+/// What the kernel does not hold of what goes to one file, each with the request that it is a part of.
+fn changed<'v, 'd>(set: &[&'v Valued<'d>]) -> Vec<(&'v Valued<'d>, Value)> {
+    let parts: Vec<(&Valued<'_>, String, Value)> = set
+        .iter()
+        .flat_map(|valued| parts(&valued.value).into_iter().map(|(key, part)| (*valued, key, part)))
+        .collect();
+    let changed: HashSet<&String> =
+        parts.iter().filter(|(valued, _, part)| !valued.holds(part)).map(|(_, key, _)| key).collect();
+    let changes = parts.iter().filter(|(_, key, _)| changed.contains(key));
+    changes.map(|(valued, _, part)| (*valued, part.clone())).collect()
+}
+
+/// All that the values request of files, whatever these have now.
+pub(crate) fn requests(values: &[Valued<'_>]) -> Vec<SettingRequest> {
+    let is_state = |valued: &&Valued<'_>| {
+        !matches!(valued.value, Value::Rules(_)) && valued.found.setting.access != Access::Write
+    };
+    values.iter().filter(is_state).map(|valued| valued.request(valued.value.clone())).collect()
 }
 
 /// The steps that make the values so, in an order that the kernel takes; but for the rules of devices, which are
@@ -332,23 +380,27 @@ pub(crate) fn steps(
     // as the layout says, but written from what another file has
     let mut worked_out: Vec<&Valued<'_>> = Vec::new();
     let mut steps: Vec<Step> = Vec::new();
-    let rules = |valued: &&Valued<'_>| matches!(valued.value, Value::Rules(_));
-    for valued in values.iter().filter(|valued| !rules(valued)) {
-        if valued.found.setting.access == Access::Write {
+    let is_state = |valued: &&Valued<'_>| {
+        // those of devices are not for here
+        let rules = matches!(valued.value, Value::Rules(_));
+        if !rules && valued.found.setting.access == Access::Write {
             let message = format!(
                 "{} of group '{}' is an action and no state: it is left out",
                 valued.found.name, valued.group
             );
             let lint = Lint::new(LintKind::Unchecked, Some(valued.group), message).at(valued.origin);
             lints.push(lint.hint("do it with ringfence set when it is wanted"));
-            continue;
+            return false;
         }
-        let changes = valued.changes();
-        if changes.is_empty() && !valued.beside().is_empty() {
-            worked_out.push(valued);
+        !rules
+    };
+    for set in by_file(values.iter().filter(is_state)) {
+        let changes = changed(&set);
+        if changes.is_empty() && !set[0].beside().is_empty() {
+            worked_out.extend(set);
         }
-        for value in changes {
-            requests.push(valued.request(value));
+        for (valued, part) in changes {
+            requests.push(valued.request(part));
             of_request.push(valued);
         }
     }
@@ -364,15 +416,10 @@ pub(crate) fn steps(
         requests.push(valued.request(valued.value.clone()));
         of_request.push(valued);
     }
-    // of a group that is yet to be made, what a new one has
-    let actual = |place: &Place, file: &str| -> Option<String> {
-        let fresh = || settings::initial(place.version, file).filter(|_| observed.group(place).is_none());
-        observed.file(place, file).or_else(fresh).map(str::to_owned)
-    };
-    match writes(&requests, &actual) {
+    match writes(&requests, &|place, file| observed.file_to_come(place, file)) {
         Ok(writes) => {
             for write in writes {
-                let valued = of_request[write.request];
+                let valued = of_request[write.requests[0]];
                 let before = observed.file(&write.place, &write.file).map(str::to_owned);
                 let single = valued.binding().is_none_or(|binding| {
                     !matches!(
@@ -383,8 +430,9 @@ pub(crate) fn steps(
                 if valued.range.is_none() && single && before.as_deref() == Some(write.text.trim()) {
                     continue;
                 }
-                let requested =
-                    format!("{} = {}", valued.found.name, valued.found.show(&requests[write.request].value));
+                let requested: Vec<String> =
+                    write.requests.iter().map(|index| requests[*index].to_string()).collect();
+                let requested = requested.join(", ");
                 let why = match write.why {
                     Some(why) => format!("{requested}; {why}"),
                     None => requested,

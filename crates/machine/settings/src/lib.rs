@@ -16,6 +16,8 @@ mod names;
 mod rule;
 mod value;
 
+mod join;
+
 mod error;
 mod parse;
 mod show;
@@ -34,6 +36,7 @@ pub use docs::{describe, markdown, range};
 pub use encode::{EncodeError, FileWrite};
 pub use error::ValueError;
 pub use group_name::{GroupName, GroupNameError};
+pub use join::{Clash, Joined, join};
 pub use laws::{Both, Law, Order, Pair, Stage, Turn, is_at_most};
 pub use names::{NamedSetting, UnknownSetting, Via, find, is_of, lookup};
 pub use parse::Facts;

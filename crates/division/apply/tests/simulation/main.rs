@@ -14,6 +14,7 @@ mod places;
 mod random;
 mod rules;
 mod run;
+mod shared;
 mod world;
 
 use std::collections::BTreeMap;

@@ -1,7 +1,10 @@
 //! The files of one cgroup version that demands become, without a machine: what needs one is reported as lost.
 
-use settings::{Controller, Facts, Side, Version};
+use std::collections::HashMap;
 
+use settings::{Clash, Controller, Facts, Joined, Value, Version};
+
+use crate::assigned::Assigned;
 use crate::demand::{CpuDemand, MemDemand};
 use crate::desired::Demands;
 use crate::diagnostic::Diagnostic;
@@ -51,18 +54,13 @@ pub(super) fn writes(
             Version::V2 => cpuset("cpuset.cpus.partition", "root".to_owned()),
         });
     }
+    let before = lost.len();
+    let mut values: Vec<(&Assigned, Value)> = Vec::new();
     for assigned in &demands.settings {
-        let value = match assigned.found.parse(&assigned.text, facts) {
-            Ok(value) => value,
-            Err(error) => {
-                lost.push(
-                    Diagnostic::warning(error.to_string())
-                        .at(assigned.origin.clone())
-                        .maybe_hint(error.hint()),
-                );
-                continue;
-            }
-        };
+        match assigned.found.parse(&assigned.text, facts) {
+            Ok(value) => values.push((assigned, value)),
+            Err(error) => lost.push(not_there(&error.to_string(), error.hint(), assigned)),
+        }
         if let Some(most) = &assigned.most {
             let message = format!(
                 "{} stays at {}: only ringfenced moves it up to {most}",
@@ -70,41 +68,67 @@ pub(super) fn writes(
             );
             lost.push(Diagnostic::warning(message).at(assigned.origin.clone()));
         }
+    }
+    files.extend(of_settings(&values, version, lost));
+    let line = |lost: &Diagnostic| lost.origin.as_ref().map(|origin| (origin.line, origin.column));
+    lost[before..].sort_by_key(line);
+    files
+}
+
+/// In the layout's order, but what is worked out from another limit behind that one.
+fn of_settings(values: &[(&Assigned, Value)], version: Version, lost: &mut Vec<Diagnostic>) -> Vec<FileText> {
+    let rows: HashMap<&str, usize> =
+        settings::all().enumerate().map(|(row, setting)| (setting.name, row)).collect();
+    let each =
+        values.iter().enumerate().map(|(index, (assigned, value))| (index, (), &assigned.found, value));
+    let (mut joined, clashes) = settings::join(each);
+    for Clash { first, second } in clashes {
+        let [one, other] = [first, second].map(|index| values[index].0);
+        let message =
+            format!("{} says otherwise than {}, which counts here", other.found.name, one.found.name);
+        lost.push(not_there(&message, None, other));
+    }
+    joined.sort_by_key(|one| rows.get(one.found.setting.name));
+    let mut files: Vec<(usize, FileText)> = Vec::new();
+    for Joined { found, value, of } in &joined {
+        let assigned = values[of[0]].0;
+        let binding = found.side(version).binding();
+        let beside = binding.map_or(&[][..], |binding| binding.files);
+        let behind = files.iter().filter(|(_, file)| beside.contains(&file.file.as_str()));
+        let turn = behind.map(|(turn, _)| *turn).fold(of[0], usize::max);
         let earlier = |file: &str| {
-            let before = files.iter().find(|before: &&FileText| before.file == file);
-            before.map(|before| before.text.clone())
+            let before = files.iter().find(|(_, before)| before.file == file);
+            before.map(|(_, before)| before.text.clone())
         };
-        match assigned.found.encode(version, &value, &earlier) {
+        match found.encode(version, value, &earlier) {
             Ok(writes) => {
-                let side = assigned.found.side(version);
-                let controller = match side {
-                    Side::Has(binding) if binding.controller != Controller::Core => binding.controller,
-                    _ => needs::controller(&assigned.found),
+                let controller = match binding {
+                    Some(binding) if binding.controller != Controller::Core => binding.controller,
+                    _ => needs::controller(found),
                 };
                 for write in writes {
                     add(
                         &mut files,
-                        FileText { controller, file: write.file, text: write.text.trim().to_owned() },
+                        (turn, FileText { controller, file: write.file, text: write.text.trim().to_owned() }),
                     );
                 }
             }
-            Err(error) => {
-                lost.push(
-                    Diagnostic::warning(error.to_string())
-                        .at(assigned.origin.clone())
-                        .maybe_hint(error.hint()),
-                );
-            }
+            Err(error) => lost.push(not_there(&error.to_string(), error.hint(), assigned)),
         }
     }
-    files
+    files.sort_by_key(|(turn, _)| *turn);
+    files.into_iter().map(|(_, file)| file).collect()
+}
+
+fn not_there(message: &str, hint: Option<String>, assigned: &Assigned) -> Diagnostic {
+    Diagnostic::warning(message).at(assigned.origin.clone()).maybe_hint(hint)
 }
 
 /// Several lines to one file stay one entry.
-fn add(files: &mut Vec<FileText>, new: FileText) {
-    match files.iter_mut().find(|file| file.file == new.file) {
-        Some(file) => file.text = format!("{}\n{}", file.text, new.text),
-        None => files.push(new),
+fn add(files: &mut Vec<(usize, FileText)>, (turn, new): (usize, FileText)) {
+    match files.iter_mut().find(|(_, file)| file.file == new.file) {
+        Some((_, file)) => file.text = format!("{}\n{}", file.text, new.text),
+        None => files.push((turn, new)),
     }
 }
 

@@ -210,6 +210,43 @@ fn a_layout_is_exported_in_the_words_of_either_version() {
 }
 
 #[test]
+fn settings_that_share_a_file_on_v2_are_exported_as_one_line_in_every_order() {
+    for (settings, on_v2, in_unit) in [
+        (
+            ["cpu.cfs_period_us = 50000", "cpu.cfs_quota_us = 15000"],
+            &["cgset -r cpu.max=\"15000 50000\" db"][..],
+            "CPUQuota=30%\nCPUQuotaPeriodSec=50000us\n",
+        ),
+        (
+            [
+                "blkio.throttle.read_bps_device = \"8:16 20971520\"",
+                "blkio.throttle.write_bps_device = \"8:16 10485760\"",
+            ],
+            &["cgset -r io.max=\"8:16 rbps=20971520 wbps=10485760\" db"],
+            "IOReadBandwidthMax=/dev/block/8:16 20971520\nIOWriteBandwidthMax=/dev/block/8:16 10485760\n",
+        ),
+        (
+            ["memory.memsw.limit_in_bytes = \"96M\"", "memory.limit_in_bytes = \"64M\""],
+            &["cgset -r memory.max=67108864 db", "cgset -r memory.swap.max=33554432 db"],
+            "MemoryMax=67108864\nMemorySwapMax=33554432\n",
+        ),
+    ] {
+        for lines in [settings.join("\n"), [settings[1], settings[0]].join("\n")] {
+            let desired = desired("layout.toml", &format!("[groups.db]\n{lines}\n"));
+            let cgset = layout::to_cgset(&desired, Version::V2, &Machine);
+            assert_eq!((cgset.text.trim_end(), cgset.lost.len()), (on_v2.join("\n").as_str(), 0), "{lines}");
+            let cgconfig = layout::to_cgconfig(&desired, Version::V2, &Machine);
+            assert_eq!(cgconfig.lost, [], "{lines}");
+            let units = layout::to_systemd(&desired, &Machine);
+            assert!(units.lost.is_empty() && units.text.ends_with(in_unit), "{lines}: {}", units.text);
+            // v1 has a file for each
+            let v1 = layout::to_cgset(&desired, Version::V1, &Machine);
+            assert_eq!((v1.text.lines().count(), v1.lost.len()), (2, 0), "{lines}: {}", v1.text);
+        }
+    }
+}
+
+#[test]
 fn systemd_gets_slices_and_drop_in_files_for_units() {
     let desired = desired(
         "layout.toml",
