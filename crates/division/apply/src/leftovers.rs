@@ -13,7 +13,7 @@ use std::{
 
 use kernel::Seat;
 use plan::{Action, Coverage, Dropped, Lint, LintKind, Outsider, Owned, Place, Plan, Step, target_key};
-use settings::Version;
+use settings::{CpuMax, Version};
 use units::{CpuSet, group_path};
 
 use crate::{
@@ -373,14 +373,30 @@ impl<'p> Past<'p> {
         } else {
             (target_key(file, text).to_owned(), entry.clone())
         };
-        let inverse = inverse::inverse(&Entry { before, ..entry.clone() }, &[]);
-        let back = inverse.acts.into_iter().map(|act| Entry { act, ..entry.clone() });
-        let back: Vec<Entry> = back.collect();
+        let is_part = settings::has_period(file)
+            && self.covered.files.contains_key(&(place.clone(), file.clone(), String::new()));
+        let acts = match part_of_quota(text, &before).filter(|_| is_part) {
+            // the entry left it as it was
+            Some(part) if part == CpuMax::default() => return,
+            Some(part) => {
+                let (place, file, text) = (place.clone(), file.clone(), part.to_string());
+                vec![Act::Write { place, file, text }]
+            }
+            None => inverse::inverse(&Entry { before, ..entry.clone() }, &[]).acts,
+        };
+        let back: Vec<Entry> = acts.into_iter().map(|act| Entry { act, ..entry.clone() }).collect();
         let newer = self.writes.remove(&(place.clone(), file.clone(), key.clone())).unwrap_or_default();
         // of a device's line a newer generation may have set more
         let more = newer.iter().filter_map(|newer| without(newer, &back)).collect::<Vec<_>>();
         self.writes.insert((place.clone(), file.clone(), key), [more, back].concat());
     }
+}
+
+/// Of a quota's file, what brings `rest`, the part that the layout does not set, back.
+fn part_of_quota(rest: &str, before: &Before) -> Option<CpuMax> {
+    let Before::Files(files) = before else { return None };
+    let before: CpuMax = files.first()?.1.parse().ok()?;
+    Some(before.differing_from(rest.parse().ok()?))
 }
 
 /// What of a device's line others do not write; `None` if nothing.

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use layout::Desired;
-use settings::{Facts, Value, Version};
+use settings::{CpuMax, Facts, Value, Version};
 use topology::Machine;
 use units::group_path;
 
 use crate::{
-    Observed, Ownership, People, Place, Problem,
+    Observed, Ownership, People, Place, Problem, SettingRequest, Write,
     cpusets::{EXCLUSIVE, PARTITION},
     homes, mounts, owners,
     request::{rest_of_line, target_key},
@@ -39,13 +39,18 @@ pub struct Coverage {
 
 impl Coverage {
     /// What of a text that an earlier layout wrote this one does not set; `None` if it sets all of it. A device's line
-    /// has a limit of its own for each of its words.
+    /// has a limit of its own for each of its words, and a quota's file a quota and a period.
     pub fn rest(&self, place: &Place, file: &str, text: &str) -> Option<String> {
         let key = target_key(file, text);
         let Some(set) = self.files.get(&(place.clone(), file.to_owned(), key.to_owned())) else {
             return Some(text.to_owned());
         };
-        rest_of_line(file, text, set)
+        match (text.parse::<CpuMax>(), set.parse::<CpuMax>()) {
+            (Ok(text), Ok(set)) if settings::has_period(file) => {
+                Some(text.without(set)).filter(|rest| *rest != CpuMax::default()).map(|rest| rest.to_string())
+            }
+            _ => rest_of_line(file, text, set),
+        }
     }
 }
 
@@ -80,8 +85,10 @@ pub fn coverage(
     let rules = values.iter().filter(|valued| matches!(valued.value, Value::Rules(_)));
     covered.devices.extend(rules.map(|valued| valued.place.clone()));
     let read = |place: &Place, file: &str| observed.file_to_come(place, file);
-    for write in drawn(&values::requests(&values), &read).0 {
-        covered.add_file(&write.place, &write.file, &write.text);
+    let requests = values::requests(&values);
+    for write in drawn(&requests, &read).0 {
+        let text = decided_text(&write, &requests);
+        covered.add_file(&write.place, &write.file, &text);
     }
     for (branch, sets) in tree.branches.iter().zip(&resolved.sets) {
         if !branch.demands().is_some_and(homes::has_cpuset) {
@@ -109,6 +116,16 @@ pub fn coverage(
         }
     }
     covered
+}
+
+/// What the layout decides of a text: a period alone is written with the quota that is there, which stays nobody's.
+fn decided_text(write: &Write, requests: &[SettingRequest]) -> String {
+    let parts = write.requests.iter().filter_map(|index| match &requests[*index].value {
+        Value::CpuMax(part) => Some(*part),
+        _ => None,
+    });
+    let decided = parts.reduce(CpuMax::or).filter(|_| settings::has_period(&write.file));
+    decided.map_or_else(|| write.text.clone(), |decided| decided.to_string())
 }
 
 impl Coverage {

@@ -52,6 +52,11 @@ pub fn adds_to_line(file: &str) -> bool {
     BY_KEY.iter().any(|known| known.name == file && known.binding.codec == Codec::DeviceKeys)
 }
 
+/// Does the file hold a quota and its period, of which a write may name the quota alone? Texts of it are a [`crate::CpuMax`].
+pub fn has_period(file: &str) -> bool {
+    FILES.iter().any(|known| known.name == file && known.binding.codec == Codec::CpuMax)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

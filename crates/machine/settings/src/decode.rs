@@ -244,7 +244,7 @@ fn single(codec: Codec, kind: Kind, text: &str) -> Option<Value> {
         (Codec::WeightScaled { default }, _) => {
             Value::Weight(Hundredths::from_scale(trimmed.parse().ok()?, default))
         }
-        (Codec::CpuMax, _) => Value::CpuMax(cpu_max(text)?),
+        (Codec::CpuMax, _) => Value::CpuMax(text.parse().ok()?),
         (Codec::List, Kind::Nodes) => Value::Nodes(trimmed.parse().ok()?),
         (Codec::List, _) => Value::Cpus(trimmed.parse().ok()?),
         (Codec::Word, _) => Value::Word(trimmed.to_owned()),
@@ -292,12 +292,6 @@ fn single(codec: Codec, kind: Kind, text: &str) -> Option<Value> {
 
 /// `cpuacct.stat` counts in ticks of USER_HZ, which is 100 on every architecture that distributions build for.
 const MICROS_PER_TICK: u64 = 10_000;
-
-/// `QUOTA PERIOD` of `cpu.max`.
-pub(crate) fn cpu_max(text: &str) -> Option<CpuMax> {
-    let (quota, period) = text.trim().split_once(' ')?;
-    Some(CpuMax { quota: Some(count(quota)?.map(Micros)), period: Some(Micros(period.parse().ok()?)) })
-}
 
 /// A memory limit in a kernel file of either version.
 pub(crate) fn bytes(text: &str) -> Option<Limit<Bytes>> {

@@ -230,7 +230,7 @@ impl Target<'_> {
             (None, None) => return Ok(Vec::new()),
             (Some(_), _) => max,
             (None, period) => {
-                let existing = decode::cpu_max(&self.need(0, current)?).ok_or_else(|| self.needs(0))?;
+                let existing: CpuMax = self.need(0, current)?.parse().map_err(|_| self.needs(0))?;
                 CpuMax { quota: existing.quota, period }
             }
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
 use crate::names::NamedSetting;
-use crate::value::{CpuMax, Value};
+use crate::value::Value;
 
 /// The value of one setting that one or more requests make up.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl Value {
             (Value::CpuMax(one), Value::CpuMax(more)) => {
                 let fits = both_fit(one.quota, more.quota) && both_fit(one.period, more.period);
                 if fits {
-                    *one = CpuMax { quota: one.quota.or(more.quota), period: one.period.or(more.period) };
+                    *one = one.or(*more);
                 }
                 fits
             }

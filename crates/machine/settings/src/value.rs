@@ -224,6 +224,27 @@ fn named<K: AsRef<str>, V: fmt::Display>(
 }
 
 impl CpuMax {
+    /// Its parts, and `other`'s for those that stay as they are.
+    pub fn or(self, other: CpuMax) -> CpuMax {
+        CpuMax { quota: self.quota.or(other.quota), period: self.period.or(other.period) }
+    }
+
+    /// Its parts that `other` leaves as they are.
+    pub fn without(self, other: CpuMax) -> CpuMax {
+        CpuMax {
+            quota: self.quota.filter(|_| other.quota.is_none()),
+            period: self.period.filter(|_| other.period.is_none()),
+        }
+    }
+
+    /// Its parts that `other` has another value of.
+    pub fn differing_from(self, other: CpuMax) -> CpuMax {
+        CpuMax {
+            quota: self.quota.filter(|_| other.quota.is_some() && self.quota != other.quota),
+            period: self.period.filter(|_| other.period.is_some() && self.period != other.period),
+        }
+    }
+
     /// `150%` of a CPU, down to a hundredth of a percent; `150%/50ms` where the period is not the kernel's own of 100 ms. As the
     /// kernel's file where one part stays as it is.
     ///
@@ -256,6 +277,25 @@ impl fmt::Display for CpuMax {
             (None, Some(period)) => write!(f, "/{}", period.0),
             (None, None) => Ok(()),
         }
+    }
+}
+
+impl FromStr for CpuMax {
+    type Err = String;
+
+    /// Reads what `Display` prints: a part that stays as it is may be missing. The error says what is wrong.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is no quota and period like 50000 100000");
+        let (quota, period) = match text.trim().split_once([' ', '/']) {
+            Some((quota, period)) => (quota, Some(Micros(period.trim().parse().map_err(|_| wrong())?))),
+            None => (text.trim(), None),
+        };
+        let quota = match quota {
+            "" if period.is_some() => None,
+            "max" => Some(Limit::Max),
+            number => Some(Limit::At(Micros(number.parse().map_err(|_| wrong())?))),
+        };
+        Ok(CpuMax { quota, period })
     }
 }
 

@@ -1,5 +1,6 @@
 //! From what has to go back to steps in the order that the kernel accepts.
 
+use settings::CpuMax;
 use units::hint::Command;
 
 use super::*;
@@ -202,11 +203,15 @@ impl Past<'_> {
         if now.is_none() && !file.starts_with("devices.") {
             return; // its controller went, and the value with it
         }
+        let text = &whole_quota(file, text, now.as_deref());
         // of a file of lines by device only this one's line counts
         let line = settings::is_by_key(file);
         let is_restored = match now.as_deref() {
             Some(now) if line => self.performer.means(place, file, text, now),
-            _ => is_so(&self.performer, &entry.act),
+            _ => is_so(
+                &self.performer,
+                &Act::Write { place: place.clone(), file: file.clone(), text: text.clone() },
+            ),
         };
         if is_restored && !file.starts_with("devices.") {
             return;
@@ -520,6 +525,15 @@ fn cpuset_order(step: &Step) -> (u8, isize) {
             }
         }
         _ => (4, 0),
+    }
+}
+
+/// A quota or period alone, with the other part as it is now.
+fn whole_quota(file: &str, text: &str, now: Option<&str>) -> String {
+    let parse = |text: &str| text.parse::<CpuMax>().ok().filter(|_| settings::has_period(file));
+    match (parse(text), now.and_then(parse)) {
+        (Some(part), Some(now)) => part.or(now).to_string(),
+        _ => text.to_owned(),
     }
 }
 

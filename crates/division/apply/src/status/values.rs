@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use devices::{Behavior, DeviceAccess, Verb};
 use plan::{Owned, Ownership, Place};
 use serde::Serialize;
-use settings::Version;
+use settings::{CpuMax, Value, Version};
 
 use crate::{
     act::{Act, Entry},
@@ -38,6 +38,12 @@ pub(super) fn is_as_requested(
     let Some(actual) = actual else { return found.setting.access == settings::Access::Write };
     if found.setting.access == settings::Access::Write || actual == text {
         return true;
+    }
+    if let (true, Ok(requested), Ok(now)) =
+        (settings::has_period(file), text.parse::<CpuMax>(), actual.parse::<CpuMax>())
+    {
+        // of a quota alone the period is not decided
+        return Value::CpuMax(requested).satisfied_by(&Value::CpuMax(now));
     }
     if let (Some(then), false) = (actual_then, settings::is_by_key(file)) {
         // what the kernel made of it counts as applied, what somebody else wrote in that moment does not

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use apply::{Lock, State, Target, execute, status, undo};
+use apply::{Lock, SettingValue, State, Target, execute, status, undo};
 use fake::{Fake, Snapshot};
-use kernel::Kernel;
-use plan::Action;
+use kernel::{GroupName, Kernel};
+use plan::{Action, MachineFacts};
 use tempfile::TempDir;
 
 use crate::{
@@ -122,7 +122,7 @@ fn layout(lines: &[&str]) -> String {
     format!("[groups.shared]\n{}\n", lines.join("\n"))
 }
 
-fn orders<'l>(lines: &[&'l str]) -> Vec<Vec<&'l str>> {
+fn orders<T: Copy>(lines: &[T]) -> Vec<Vec<T>> {
     if lines.len() < 2 {
         return vec![lines.to_vec()];
     }
@@ -190,6 +190,22 @@ fn a_value_that_somebody_changed_in_a_shared_file_comes_back_with_the_next_apply
 }
 
 #[test]
+fn a_layout_without_a_part_of_a_shared_file_gives_that_part_back() {
+    each(|kind, lines, _| {
+        for kept in 1..lines.len() {
+            let (less, all) = (layout(&lines[..kept]), layout(lines));
+            // memory plus swap needs the limit of memory
+            let Ok((_, wanted)) = Desk::new(kind).try_apply(&less) else { continue };
+            let desk = Desk::new(kind);
+            desk.apply(&all);
+            let (written, now) = desk.apply(&less);
+            assert_eq!(now, wanted, "{kind:?} {less} after {all}: {written:#?}");
+            assert_eq!(desk.apply(&less).0, [""; 0], "{kind:?} {less} after {all}");
+        }
+    });
+}
+
+#[test]
 fn an_undo_of_settings_in_one_file_leaves_what_was_there() {
     each(|kind, lines, meanwhile| {
         let desk = Desk::new(kind);
@@ -205,4 +221,61 @@ fn an_undo_of_settings_in_one_file_leaves_what_was_there() {
         desk.command(|lock, target| undo(lock, target, Some(0), &meta("undo", None)).unwrap());
         assert_eq!(desk.fake.snapshot(), before, "{kind:?} {lines:#?}");
     });
+}
+
+#[test]
+fn what_is_set_at_once_is_one_write_on_v2_in_every_order() {
+    for (requests, on_v2) in [
+        (&[("cpu.cfs_period_us", "50000"), ("cpu.cfs_quota_us", "15000")][..], &["cpu.max=15000 50000"][..]),
+        (
+            &[
+                ("blkio.throttle.read_bps_device", "254:0 20971520"),
+                ("blkio.throttle.write_bps_device", "254:0 10485760"),
+                ("io.max", "254:0 riops=9"),
+            ],
+            &["io.max=254:0 rbps=20971520 riops=9 wbps=10485760"],
+        ),
+        (
+            &[("memory.limit_in_bytes", "67108864"), ("memory.memsw.limit_in_bytes", "100663296")],
+            &["memory.max=67108864", "memory.swap.max=33554432"],
+        ),
+    ] {
+        for kind in [Kind::V1, Kind::V2] {
+            for order in orders(requests) {
+                let desk = Desk::new(kind);
+                for at in desk.fake.hierarchies().unwrap() {
+                    let _ = desk.fake.write(&at, "", "cgroup.subtree_control", "+cpu +memory +io");
+                    desk.fake.mkdir(&at, "shared").unwrap();
+                }
+                let changes = desk.command(|_, target| {
+                    let machine = machine();
+                    let facts = MachineFacts(&machine);
+                    let requests = order.iter().map(|(name, text)| {
+                        let (value, _) = SettingValue::parse(name, text, &facts).unwrap();
+                        value.request(target.host, &GroupName::new("shared").unwrap()).unwrap()
+                    });
+                    apply::set(target.host, &requests.collect::<Vec<_>>()).unwrap()
+                });
+                assert_eq!(changes.len(), requests.len());
+                let mut written: Vec<String> = Vec::new();
+                for change in &changes {
+                    assert_eq!(change.differences, [""; 0], "{kind:?} {order:?}");
+                    assert!(!change.written.is_empty(), "{kind:?} {order:?}: {}", change.setting);
+                    for write in &change.written {
+                        let file = write.path.file_name().unwrap().to_string_lossy();
+                        written.push(format!("{file}={}", write.text));
+                    }
+                }
+                written.sort();
+                written.dedup();
+                if kind == Kind::V2 {
+                    assert_eq!(written, on_v2, "{order:?}");
+                } else {
+                    assert!(
+                        changes.iter().all(|change| change.written.len() == 1 || change.setting == "io.max")
+                    );
+                }
+            }
+        }
+    }
 }
