@@ -1,6 +1,6 @@
 //! A setting with its value, and when two of them speak of the same.
 
-use settings::{Kind, NamedSetting, Via};
+use settings::{Kind, NamedSetting, NoMachine, Value, Version, Via};
 
 use crate::origin::Origin;
 
@@ -29,6 +29,19 @@ impl Assigned {
     /// Does it make a group's CPUs its own?
     pub fn is_partition(&self) -> bool {
         self.found.setting.name == "cpuset.cpus.partition"
+    }
+
+    /// The kind of partition, `root` for v1's flag by its own name; `None` of every other setting.
+    pub fn partition(&self) -> Option<String> {
+        match self.found.parse(&self.text, &NoMachine) {
+            Ok(Value::Word(kind)) if self.is_partition() => Some(kind),
+            _ => None,
+        }
+    }
+
+    /// Is it v1's flag by its own name? On v1 that one only forbids that siblings name the same CPUs.
+    pub fn is_flag(&self) -> bool {
+        self.is_partition() && matches!(self.found.via, Via::File { version: Version::V1, .. })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use settings::{NamedSetting, Value, ValueError, Via};
+use settings::{NamedSetting, Value, ValueError};
 use units::NodeSet;
 
 use crate::assigned::{Assigned, adds_up, overlap, part};
@@ -139,9 +139,6 @@ impl Collector {
             }
             ("cpuset.mems", Value::Nodes(nodes)) => {
                 self.demands.mems = these(nodes).map(|nodes| Spanned::new(nodes, value_at));
-            }
-            ("cpuset.cpus.partition", Value::Word(word)) if matches!(found.via, Via::File { .. }) => {
-                self.demands.exclusive = word == "root";
             }
             _ => {
                 let most = most.map(|most| most.trim().to_owned());

@@ -235,7 +235,8 @@ const LIBCGROUP: &str = r#"
 | there | here |
 |---|---|
 | `group NAME { CONTROLLER { SETTING = VALUE; } }` | a group with these settings; pieces of one group are joined |
-| `cpuset.cpus`, `cpuset.mems`, `cpuset.cpu_exclusive` | `cpus`, `mems`, `exclusive` |
+| `cpuset.cpus`, `cpuset.mems` | `cpus`, `mems` |
+| `cpuset.cpu_exclusive` | the setting of that name: on v1 the flag alone, which forbids groups beside it to name the same CPUs, and no more; on v2, which has no such flag, `exclusive` |
 | a controller without settings | `controllers` |
 | a group that is not in a controller of a group above it | stays so: on cgroup v1 its processes escape what is set there; `check` and `plan` warn |
 | `perm { task { } admin { } }` | `tasks`, `admin`; `fperm` is `mode`, `dperm` is `directory_mode` |

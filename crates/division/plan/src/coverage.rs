@@ -14,7 +14,7 @@ use crate::{
     homes, mounts, owners,
     request::{rest_of_line, target_key},
     resolve::{self, Landscape},
-    tree::{Exclusive, Tree},
+    tree::Tree,
     unit_partition, values,
     writes::drawn,
 };
@@ -95,7 +95,10 @@ pub fn coverage(
             covered.parents.insert(branch.place.clone());
         }
         let v1 = branch.place.version == Version::V1;
-        let exclusive = branch.exclusive > Exclusive::No || branch.holds_exclusive;
+        let exclusive = branch.is_exclusive();
+        if branch.flag.is_some() {
+            covered.add_file(&branch.place, "cpuset.cpu_exclusive", "");
+        }
         if sets.cpus.is_some() {
             let flags: &[&str] = if v1 { &["cpuset.cpus", "cpuset.cpu_exclusive"] } else { &["cpuset.cpus"] };
             flags.iter().for_each(|file| covered.add_file(&branch.place, file, ""));
@@ -110,8 +113,7 @@ pub fn coverage(
         if sets.mems.is_some() {
             covered.add_file(&branch.place, "cpuset.mems", "");
         }
-        let of_memory = |assigned: &layout::Assigned| assigned.found.setting.name == "cpuset.mem_exclusive";
-        if v1 && branch.demands().is_some_and(|demands| demands.settings.iter().any(of_memory)) {
+        if branch.mem_flag().is_some() {
             covered.add_file(&branch.place, "cpuset.mem_exclusive", "");
         }
     }

@@ -97,6 +97,12 @@ pub(crate) fn wanted(of: &Decisions<'_>) -> Vec<Wanted> {
                 add(&branch.name, &branch.place, file, text);
             }
         }
+        if let Some(on) = branch.flag.filter(|_| branch.exclusive == Exclusive::No) {
+            add(&branch.name, &branch.place, "cpuset.cpu_exclusive", if on { "1" } else { "0" });
+        }
+        if let Some(on) = branch.mem_flag() {
+            add(&branch.name, &branch.place, "cpuset.mem_exclusive", if on { "1" } else { "0" });
+        }
         if let Some(mems) = sets.mems.as_ref().filter(|mems| !mems.is_empty()) {
             add(&branch.name, &branch.place, "cpuset.mems", &mems.to_string());
         }

@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use layout::{Demands, Group, Origin};
-use settings::{Controller, GroupName, Version};
+use layout::{Assigned, Demands, Group, Origin};
+use settings::{Controller, GroupName, NoMachine, Value, Version};
 use units::{CpuSet, NodeSet, group_path};
 
 use crate::{Observed, Place, Problem, SeenGroup, homes::Home};
@@ -30,6 +30,9 @@ pub(crate) struct Branch<'d> {
     pub group: Option<&'d Group>,
     /// What the kernel is to do for the group itself.
     pub exclusive: Exclusive,
+    /// What the layout says of v1's flag alone, which forbids siblings to name its CPUs: tasks above it may go on using
+    /// them.
+    pub flag: Option<bool>,
     /// Is a group below it exclusive? Then its own CPUs are nobody else's either, as the kernel demands.
     pub holds_exclusive: bool,
     /// What it has now, or had before earlier layouts changed it for those below it; empty where it is not there or has
@@ -51,6 +54,26 @@ pub(crate) struct Tree<'d> {
 impl Branch<'_> {
     pub(crate) fn demands(&self) -> Option<&Demands> {
         self.group.map(|group| &group.demands)
+    }
+
+    /// Are its CPUs its own, by its own wish or for the sake of a group below it?
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.exclusive > Exclusive::No || self.holds_exclusive
+    }
+
+    /// May no group beside it have its CPUs, by the kernel's keeping?
+    pub(crate) fn keeps_siblings_off(&self) -> bool {
+        self.is_exclusive() || self.flag == Some(true)
+    }
+
+    /// What the layout says of v1's `cpuset.mem_exclusive`.
+    pub(crate) fn mem_flag(&self) -> Option<bool> {
+        let is_it = |assigned: &&Assigned| assigned.found.setting.name == "cpuset.mem_exclusive";
+        let assigned = self.demands()?.settings.iter().find(is_it)?;
+        match assigned.found.parse(&assigned.text, &NoMachine) {
+            Ok(Value::Flag(on)) if self.place.version == Version::V1 => Some(on),
+            _ => None,
+        }
     }
 
     /// Where to point at.
@@ -103,8 +126,10 @@ impl<'d> Tree<'d> {
             Some(_) => None,
             None => self.parent(&group.name, observed, place.hierarchy),
         };
-        let exclusive = exclusive(&group.demands);
-        self.push(Branch::new(group.name.clone(), place, parent, Some(group), exclusive, observed));
+        let exclusive = exclusive(&group.demands, place.version);
+        let flag = flag(&group.demands).filter(|_| place.version == Version::V1);
+        let branch = Branch::new(group.name.clone(), place, parent, Some(group), exclusive, observed);
+        self.push(Branch { flag, ..branch });
     }
 
     /// The branch that a group hangs on; made if it is only part of a name.
@@ -131,7 +156,7 @@ impl<'d> Tree<'d> {
     fn mark(&mut self) {
         for index in (0..self.branches.len()).rev() {
             let branch = &self.branches[index];
-            if (branch.exclusive > Exclusive::No || branch.holds_exclusive)
+            if branch.is_exclusive()
                 && let Some(parent) = branch.parent
             {
                 self.branches[parent].holds_exclusive = true;
@@ -167,7 +192,8 @@ impl<'d> Branch<'d> {
         let seen = observed.group(&place);
         let (cpus, mems) = (list_before(seen, "cpuset.cpus"), list_before(seen, "cpuset.mems"));
         let was_elastic = !observed.elastic.is_empty() && observed.elastic.contains(&name.to_string());
-        Branch { name, place, parent, group, exclusive, holds_exclusive: false, cpus, mems, was_elastic }
+        let (flag, holds_exclusive) = (None, false);
+        Branch { name, place, parent, group, exclusive, flag, holds_exclusive, cpus, mems, was_elastic }
     }
 }
 
@@ -184,16 +210,19 @@ fn list_before<K>(seen: Option<&SeenGroup>, file: &str) -> units::IdSet<K> {
 }
 
 /// What the kernel is to do for a group with these demands.
-pub(crate) fn exclusive(demands: &Demands) -> Exclusive {
-    let word = demands
-        .settings
-        .iter()
-        .find(|assigned| assigned.is_partition())
-        .map(|assigned| assigned.text.as_str());
-    match word {
+pub(crate) fn exclusive(demands: &Demands, version: Version) -> Exclusive {
+    let partition = demands.settings.iter().find(|assigned| assigned.is_partition());
+    let partition = partition.filter(|assigned| version == Version::V2 || !assigned.is_flag());
+    match partition.and_then(|assigned| assigned.partition()).as_deref() {
         Some("isolated") => Exclusive::Isolated,
         Some("root") => Exclusive::Root,
         _ if demands.exclusive => Exclusive::Root,
         _ => Exclusive::No,
     }
+}
+
+/// What the demands say of v1's flag by its own name.
+fn flag(demands: &Demands) -> Option<bool> {
+    let flag = demands.settings.iter().find(|assigned| assigned.is_flag())?;
+    flag.partition().map(|kind| kind == "root")
 }

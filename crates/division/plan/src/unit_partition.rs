@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use layout::UnitName;
-use settings::GroupName;
+use settings::{GroupName, Version};
 use units::{CpuSet, group_path, shell_quote};
 
 use crate::{
@@ -138,7 +138,7 @@ pub(crate) fn above(place: &Place) -> impl Iterator<Item = Place> + '_ {
 /// first of them stays behind it. Of a unit that does not run, its start makes the partition.
 pub(crate) fn split(steps: Vec<Step>, homes: &[Home<'_>], observed: &Observed) -> (Vec<Step>, Vec<Step>) {
     let units = homes.iter().filter(|home| home.group.demands.unit.is_some());
-    let exclusive = units.filter(|home| exclusive(&home.group.demands) > Exclusive::No);
+    let exclusive = units.filter(|home| exclusive(&home.group.demands, Version::V2) > Exclusive::No);
     let own: Vec<&Place> = exclusive.filter_map(|home| home.places.values().next()).collect();
     let of = |place: &Place| -> Vec<&&Place> {
         let is_in = |unit: &&&Place| {
@@ -219,8 +219,6 @@ fn narrowed(slices: &BTreeSet<Place>, steps: &[Step], observed: &Observed) -> Ve
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-
-    use settings::Version;
 
     use super::*;
 

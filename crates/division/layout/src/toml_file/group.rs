@@ -4,6 +4,7 @@ use settings::GroupName;
 use toml::de::DeValue;
 
 use super::{Name, Reader, Table, Value, entries};
+use crate::assigned::Assigned;
 use crate::collect::{Collector, Twice};
 use crate::desired::{Defaults, Group, Keep, Template};
 use crate::diagnostic::Diagnostic;
@@ -103,7 +104,7 @@ impl Reader<'_> {
         let demands = body.finish();
         if let Some(cpus) = demands.cpus {
             self.never_by_default(cpus.origin);
-        } else if demands.exclusive {
+        } else if demands.exclusive || demands.settings.iter().any(Assigned::is_flag) {
             self.never_by_default(self.origin(value));
         }
         Defaults {

@@ -196,11 +196,11 @@ fn a_namespace_is_a_parent_of_all_groups() {
 }
 
 #[test]
-fn exclusive_cpus_are_exclusive() {
+fn the_flag_for_exclusive_cpus_stays_a_flag() {
     let desired =
         cgconfig("group a { cpuset { cpuset.cpus = 2,3; cpuset.mems = 0; cpuset.cpu_exclusive = 1; } }");
     let demands = &desired.groups[0].demands;
-    assert!(demands.exclusive && demands.settings.is_empty());
+    assert!(!demands.exclusive && demands.settings.len() == 1 && demands.settings[0].is_flag());
     assert_eq!(demands.cpus.as_ref().unwrap().value, CpuDemand::These("2-3".parse().unwrap()));
 }
 

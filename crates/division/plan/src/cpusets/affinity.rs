@@ -14,6 +14,11 @@ pub(super) fn steps(field: &Field, before: &[Cell], tree: &Tree<'_>, observed: &
         let mut newly = CpuSet::new();
         let mut whose = None;
         for (index, cell) in below {
+            let branch = field.seats[index].branch.map(|branch| &tree.branches[branch]);
+            // where the layout sets v1's flag alone, tasks above stay
+            if branch.is_some_and(|branch| branch.flag.is_some() && !branch.is_exclusive()) {
+                continue;
+            }
             let goal = cell.goal.as_ref().unwrap_or(&cell.now);
             if !cell.goal_flag.unwrap_or(cell.flag).holds() {
                 continue;

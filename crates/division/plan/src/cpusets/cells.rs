@@ -213,6 +213,7 @@ impl Field {
             Exclusive::Root | Exclusive::Isolated => Some(Flag::On),
             // a partition of another one needs no more than every kernel with partitions has
             Exclusive::No if branch.holds_exclusive => Some(Flag::On),
+            Exclusive::No if let Some(on) = branch.flag => Some(if on { Flag::On } else { Flag::Off }),
             Exclusive::No => match branch.demands() {
                 Some(demands) => demands.cpus.is_some().then_some(Flag::Off),
                 // a part of a name: only if it was made exclusive for groups that are all ours
@@ -236,8 +237,5 @@ fn beside<'o>(at: &'o SeenHierarchy, ours: &HashMap<&str, usize>) -> impl Iterat
 
 /// What the layout says of v1's `cpuset.mem_exclusive`.
 fn mem_exclusive(branch: &Branch<'_>) -> Option<Flag> {
-    let assigned = &branch.demands()?.settings;
-    let text = &assigned.iter().find(|assigned| assigned.found.setting.name == "cpuset.mem_exclusive")?.text;
-    let on = ["1", "on", "yes", "true"].contains(&text.to_ascii_lowercase().as_str());
-    Some(if on { Flag::On } else { Flag::Off })
+    branch.mem_flag().map(|on| if on { Flag::On } else { Flag::Off })
 }

@@ -8,7 +8,12 @@ use units::{
 };
 
 use super::cells::{Field, Lane};
-use crate::{Problem, sequence::Cell, tree::Tree, unit_place};
+use crate::{
+    Problem,
+    sequence::{Cell, Flag},
+    tree::Tree,
+    unit_place,
+};
 
 /// All of them.
 pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -> Vec<Problem> {
@@ -28,14 +33,16 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
             let path = &format!("/{}", field.seats[other].place.path);
             let common = theirs.now.intersection(set);
             if is_rival(cell, theirs) && !common.is_empty() {
-                let own = if is_exclusive { "has exclusive CPUs" } else { "may not share its CPUs" };
-                problems.push(refused(
-                    format!(
-                        "{own}, but group {path}, which the layout does not name, also has {} {common}",
-                        lane.file()
+                let what = lane.file();
+                let message = match is_exclusive {
+                    true => format!(
+                        "has exclusive CPUs, but group {path}, which the layout does not name, also has {what} {common}"
                     ),
-                    instead(path, lane, &room(other, field, cells)),
-                ));
+                    false => format!(
+                        "gets {what} {common}, but group {path}, which the layout does not name, has these for itself"
+                    ),
+                };
+                problems.push(refused(message, instead(path, lane, &room(other, field, cells))));
             }
             let orphan =
                 theirs.parent == Some(index) && field.version == Version::V1 && !theirs.now.is_subset(set);
@@ -50,6 +57,13 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
                     instead(path, lane, &room(other, field, cells)),
                 ));
             }
+        }
+        if cell.goal_flag == Some(Flag::On)
+            && let Some(own) = cell.parent.and_then(|above| without_flag(field, cells, above, tree))
+        {
+            let message = format!("gets {}, which needs it of group '{own}' too", flag_of(lane, field));
+            let hint = format!("add {} = 1 to group '{own}'", flag_of(lane, field));
+            problems.push(refused(message, hint));
         }
         if is_exclusive && let Some(above) = cell.parent {
             problems.extend(non_exclusive(field, cells, above).map(|path| refused(
@@ -77,6 +91,17 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
         }
     }
     problems
+}
+
+fn flag_of(lane: Lane, field: &Field) -> &'static str {
+    lane.flag_file(field.version).unwrap_or_default()
+}
+
+/// v1: a group of the layout above ours that would have to have the same flag, and will not.
+fn without_flag(field: &Field, cells: &[Cell], above: usize, tree: &Tree<'_>) -> Option<String> {
+    let branch = field.seats[above].branch.filter(|_| field.version == Version::V1)?;
+    let holds = cells[above].goal_flag.unwrap_or(cells[above].flag).holds();
+    (!holds).then(|| tree.branches[branch].name.to_string())
 }
 
 /// A group above ours that would have to be exclusive, and is not.

@@ -49,7 +49,7 @@ pub(super) fn still_used(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     }
     for (index, branch) in looked.tree.branches.iter().enumerate() {
         let sets = &looked.resolved.sets[index];
-        let kernel_knows = branch.exclusive > Exclusive::No || branch.holds_exclusive;
+        let kernel_knows = branch.keeps_siblings_off();
         let planned_only = sets.apart && !kernel_knows && resolve::elastic(branch).is_none();
         let Some(cpus) = sets.cpus.as_ref().filter(|_| planned_only) else { continue };
         let message = format!(

@@ -7,7 +7,7 @@ use settings::Hundredths;
 use units::{CpuSet, Limit, NodeSet};
 
 use super::landscape::Landscape;
-use crate::tree::{Branch, Exclusive, Tree};
+use crate::tree::{Branch, Tree};
 
 /// A demand in a scope.
 #[derive(Debug)]
@@ -134,7 +134,7 @@ pub(crate) fn elastic(branch: &Branch<'_>) -> Option<Elastic> {
 
 /// Does a branch have CPUs of its own to give, so that the groups below it choose among these?
 pub(crate) fn is_scope(branch: &Branch<'_>) -> bool {
-    demand(branch).is_some() || branch.holds_exclusive || branch.exclusive > Exclusive::No
+    demand(branch).is_some() || branch.is_exclusive()
 }
 
 /// Are a branch's CPUs nobody else's, by its own wish or for the sake of a group below it?
@@ -143,7 +143,7 @@ pub(crate) fn is_apart(branch: &Branch<'_>) -> bool {
         Some(CpuDemand::Some(CpuSpec { pool: Some(pool), .. })) => *pool,
         _ => Pool::Shared,
     };
-    branch.exclusive > Exclusive::No || branch.holds_exclusive || pool == Pool::Exclusive
+    branch.keeps_siblings_off() || pool == Pool::Exclusive
 }
 
 impl Claim {

@@ -8,6 +8,7 @@ mod cost;
 mod describe;
 mod explain;
 mod field;
+mod foreign;
 mod landscape;
 mod ledger;
 mod memory;
@@ -35,6 +36,7 @@ use crate::{
     tree::{self, Branch, Tree},
 };
 use claim::{Amount, Claim, Numbers, Requested, is_apart, is_scope};
+use foreign::Foreign;
 use scope::{Elsewhere, Scope, Ties};
 
 /// What every branch of the tree gets, in the tree's order.
@@ -79,6 +81,7 @@ pub(crate) fn resolve(
         numbers,
         top,
         reserved,
+        foreign: Foreign::new(tree, observed),
         cpus: vec![None; tree.branches.len()],
         like: Vec::new(),
         like_of: vec![None; tree.branches.len()],
@@ -158,6 +161,7 @@ struct Resolution<'r, 'd> {
     numbers: Numbers,
     top: CpuSet,
     reserved: CpuSet,
+    foreign: Foreign<'r>,
     cpus: Vec<Option<CpuSet>>,
     /// Branches that are like others, served last.
     like: Vec<(usize, usize)>,
@@ -212,6 +216,16 @@ impl Resolution<'_, '_> {
     ) {
         let claims: Vec<Claim> =
             members.iter().map(|index| Claim::new(self.tree, *index, &self.numbers, self.land)).collect();
+        // a group that names these gets an error of its own
+        let named = claims.iter().filter_map(|claim| match &claim.request {
+            Requested::These(cpus) => Some(cpus),
+            _ => None,
+        });
+        let named = named.fold(CpuSet::new(), |all, cpus| all.union(cpus));
+        let paths: Vec<&str> =
+            members.iter().map(|member| self.tree.branches[*member].place.path.as_str()).collect();
+        let foreign = self.foreign.beside(&paths);
+        let whole = &whole.difference(&foreign.difference(&named));
         let owner_name = match owner {
             Some(owner) => format!("group '{}'", self.tree.branches[owner].name),
             None => scope::MACHINE.to_owned(),
@@ -244,9 +258,7 @@ impl Resolution<'_, '_> {
     /// the rest of the system), and for groups that request none and use what their parent has.
     fn keep(&self, owner: Option<usize>, claims: &[Claim]) -> usize {
         let branches = &self.tree.branches;
-        let is_exclusive =
-            |branch: &Branch<'_>| branch.holds_exclusive || branch.exclusive > tree::Exclusive::No;
-        if !claims.iter().any(|claim| is_exclusive(&branches[claim.branch])) {
+        if !claims.iter().any(|claim| branches[claim.branch].is_exclusive()) {
             return 0;
         }
         let has_tasks = match owner {
@@ -291,10 +303,7 @@ impl Resolution<'_, '_> {
     fn likes(&mut self, problems: &mut Vec<Problem>) {
         let ends = ends(&self.like);
         // beside a group that keeps nothing for itself, only these can be in the way
-        let with_own = |index: &usize| {
-            let branch = &self.tree.branches[*index];
-            branch.exclusive > tree::Exclusive::No || branch.holds_exclusive || is_apart(branch)
-        };
+        let with_own = |index: &usize| is_apart(&self.tree.branches[*index]);
         let with_own: Vec<usize> = (0..self.tree.branches.len()).filter(with_own).collect();
         for (index, other) in self.like.clone() {
             let Some(set) = ends.get(&index).and_then(|end| self.cpus[*end].clone()) else { continue };
@@ -337,10 +346,8 @@ impl Resolution<'_, '_> {
                 || self.tree.ancestors(index).any(|above| above == other)
                 || self.tree.ancestors(other).any(|above| above == index)
         };
-        let is_exclusive =
-            |branch: &Branch<'_>| branch.exclusive > tree::Exclusive::No || branch.holds_exclusive;
         let all: Vec<usize>;
-        let others = match is_exclusive(&branches[index]) {
+        let others = match branches[index].keeps_siblings_off() {
             true => {
                 all = (0..branches.len()).collect();
                 &all
@@ -349,8 +356,8 @@ impl Resolution<'_, '_> {
         };
         others.iter().copied().filter(|other| !related(*other)).find(|other| {
             let theirs = self.cpus[*other].as_ref();
-            let apart = is_exclusive(&branches[*other])
-                || is_exclusive(&branches[index])
+            let apart = branches[*other].keeps_siblings_off()
+                || branches[index].keeps_siblings_off()
                 || (is_apart(&branches[*other]) && *other != like);
             apart && theirs.is_some_and(|theirs| !theirs.is_disjoint(set))
         })
@@ -372,10 +379,8 @@ impl Resolution<'_, '_> {
                 needed[parent] = needed[parent].union(&own);
             }
         }
-        let is_exclusive = |other: &usize| {
-            branches[*other].exclusive > tree::Exclusive::No || branches[*other].holds_exclusive
-        };
-        let exclusive: Vec<usize> = (0..branches.len()).filter(is_exclusive).collect();
+        let keeps_off = |other: &usize| branches[*other].keeps_siblings_off();
+        let exclusive: Vec<usize> = (0..branches.len()).filter(keeps_off).collect();
         for index in 0..branches.len() {
             if self.cpus[index].is_some() {
                 continue;
@@ -384,6 +389,7 @@ impl Resolution<'_, '_> {
                 Some(parent) => self.cpus[parent].clone().unwrap_or_default(),
                 None => self.top.difference(&self.reserved),
             };
+            let above = above.difference(&self.foreign.beside(&[&branches[index].place.path]));
             // an exclusive group above it holds it, one below it makes it exclusive itself: these are others
             let others =
                 exclusive.iter().filter(|other| !self.tree.ancestors(index).any(|above| above == **other));

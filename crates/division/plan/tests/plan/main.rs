@@ -5,6 +5,7 @@
 mod conflicts;
 mod devices;
 mod elastic;
+mod flags;
 mod isolated;
 mod lints;
 mod placement;
