@@ -89,6 +89,9 @@ pub enum Law {
     /// The first is a time in each period of the second: between the two writes the share of the period is no more than
     /// before or after.
     Share,
+    /// What a lower second file takes away goes to where the first bounds it: the first is written before the second where
+    /// that falls, and behind it where it rises, so that an undo, in the opposite order, does the same.
+    Spill,
 }
 
 /// The numbers of two files; `None` is no limit.
@@ -98,6 +101,7 @@ impl Law {
     /// Both files change from `old` to `new`: is the first to be written first?
     pub fn first_goes(self, old: Both, new: Both) -> bool {
         match (self, new[0], old[0]) {
+            (Law::Spill, ..) => new[1].is_some_and(|new| old[1].is_none_or(|old| new <= old)),
             (_, None, _) => self == Law::Share || old[1].is_none(),
             (Law::AtMost, Some(first), _) => old[1].is_none_or(|second| first <= second),
             // without a limit there is no share that the period could change
@@ -148,6 +152,21 @@ mod tests {
             (some(u64::MAX, 1), some(1, u64::MAX), true),
         ] {
             assert_eq!(Law::Share.first_goes(old, new), first, "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn swap_falls_before_the_memory_that_would_go_there() {
+        let some = |a, b| [Some(a), Some(b)];
+        for (old, new, first) in [
+            (some(8, 8), some(0, 4), true),
+            (some(0, 8), some(8, 4), true), // room for what memory loses
+            (some(0, 4), some(8, 8), false),
+            (some(8, 4), some(0, 8), false),
+            ([None, None], some(0, 4), true),
+            (some(0, 4), [None, None], false),
+        ] {
+            assert_eq!(Law::Spill.first_goes(old, new), first, "{old:?} {new:?}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! From what has to go back to steps in the order that the kernel accepts.
 
-use settings::CpuMax;
+use settings::{CpuMax, Law};
 use units::hint::Command;
 
 use super::*;
@@ -524,8 +524,21 @@ fn cpuset_order(step: &Step) -> (u8, isize) {
                 false => (2, -depth),
             }
         }
-        _ => (4, 0),
+        _ => (4, spill_order(place.version, file, before.as_deref(), text)),
     }
+}
+
+/// Of swap and memory, swap goes first, but for memory that rises.
+fn spill_order(version: Version, file: &str, before: Option<&str>, text: &str) -> isize {
+    let spills = settings::pairs(version).filter(|(_, pair)| pair.law == Law::Spill);
+    let amount = |text: &str| text.trim().parse::<u64>().unwrap_or(u64::MAX);
+    let rises = || amount(text) > before.map_or(0, amount);
+    let order = spills.filter_map(|(first, pair)| match file {
+        file if file == first => Some(1),
+        file if file == pair.other && rises() => Some(0),
+        _ => None,
+    });
+    order.min().unwrap_or(2)
 }
 
 /// A quota or period alone, with the other part as it is now.

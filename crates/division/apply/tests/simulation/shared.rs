@@ -7,7 +7,7 @@ use std::time::Duration;
 use apply::{Lock, SettingValue, State, Target, execute, status, undo};
 use fake::{Fake, Snapshot};
 use kernel::{GroupName, Kernel};
-use plan::{Action, MachineFacts};
+use plan::{Action, MachineFacts, Step};
 use tempfile::TempDir;
 
 use crate::{
@@ -278,4 +278,30 @@ fn what_is_set_at_once_is_one_write_on_v2_in_every_order() {
             }
         }
     }
+}
+
+#[test]
+fn what_goes_back_to_less_memory_and_swap_goes_back_in_swap_first() {
+    let desk = Desk::new(Kind::V2);
+    let at = desk.fake.hierarchies().unwrap().remove(0);
+    desk.fake.write(&at, "", "cgroup.subtree_control", "+memory").unwrap();
+    desk.fake.mkdir(&at, "shared").unwrap();
+    assert!(desk.somebody_writes("shared", "memory.max", "4194304"));
+    assert!(desk.somebody_writes("shared", "memory.swap.max", "0"));
+    let order = |layout: &str| {
+        let plan = desk.command(|lock, target| {
+            let plan = planned_text(lock.state(), target, &machine(), layout).unwrap();
+            execute(lock, target, &plan, &meta(LAYOUT, None)).unwrap();
+            plan
+        });
+        let file = |step: &Step| match &step.action {
+            Action::Write { file, .. } => Some(file.clone()),
+            _ => None,
+        };
+        plan.steps.iter().filter_map(file).collect::<Vec<_>>()
+    };
+    let (swap, memory) = ("memory.swap.max", "memory.max");
+    let wide = layout(&["memory.max = \"8M\"", "memory.swap.max = \"8M\""]);
+    assert_eq!(order(&wide), [memory, swap]);
+    assert_eq!(order(&layout(&["memory.high = \"2M\""]))[..2], [swap, memory]);
 }

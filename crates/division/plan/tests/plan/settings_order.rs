@@ -130,3 +130,28 @@ fn on_v2_quota_and_period_are_one_write() {
         world.is_done(layout);
     }
 }
+
+#[test]
+fn on_v2_swap_falls_before_memory_does_and_rises_behind_it() {
+    let layout = |memory: &str, swap: &str| {
+        format!("[groups.db]\nmemory.max = \"{memory}\"\nmemory.swap.max = {swap}\n")
+    };
+    let (wide, narrow) = (layout("8M", "\"8M\""), layout("4M", "0"));
+    let combined =
+        "[groups.db]\nmemory.limit_in_bytes = \"4M\"\nmemory.memsw.limit_in_bytes = \"4M\"\n".to_owned();
+    let order = |from: &str, to: &str| {
+        let world = World::new(Kind::V2, machine(1, 1, 4, 1));
+        world.apply(from);
+        let plan = world.apply(to);
+        world.is_done(to);
+        let files: Vec<String> = writes(&plan).into_iter().map(|(_, file, _)| file).collect();
+        files
+    };
+    let (swap, memory) = ("memory.swap.max", "memory.max");
+    assert_eq!(order(&wide, &narrow), [swap, memory]);
+    assert_eq!(order(&narrow, &wide), [memory, swap]);
+    assert_eq!(order(&layout("8M", "0"), &layout("4M", "\"8M\"")), [swap, memory]);
+    assert_eq!(order(&layout("4M", "\"8M\""), &layout("8M", "0")), [memory, swap]);
+    assert_eq!(order(&wide, &combined), [swap, memory]);
+    assert_eq!(order("[groups.db]\nmemory.high = \"9M\"\n", &narrow), [swap, memory]);
+}

@@ -139,6 +139,11 @@ pub(super) const ROWS: &[Setting] = &[
         Has(Binding {
             files: &["memory.swap.max"],
             initial: &["max"],
+            pair: pair(
+                Law::Spill,
+                "memory.max",
+                "what a lower memory.max takes away goes to swap only as far as it may",
+            ),
             unit_property: same("MemorySwapMax"),
             ..LIMIT_V2
         }),
