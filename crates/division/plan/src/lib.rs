@@ -27,12 +27,16 @@ mod cpusets;
 // everything else of a group
 mod budgets;
 mod devices;
+mod disks;
 mod homes;
 mod mounts;
 mod owners;
 mod unit_partition;
 mod unit_place;
 mod values;
+
+// what the kernel would refuse of it
+mod absent;
 
 mod coverage;
 mod decided;

@@ -9,7 +9,7 @@ use topology::Machine;
 use units::{CpuSet, group_path};
 
 use crate::{
-    Action, Assignment, Observed, People, Place, Plan, Problem, Step, budgets, cpusets,
+    Action, Assignment, Observed, People, Place, Plan, Problem, Step, absent, budgets, cpusets,
     decided::{Decisions, decided, wanted},
     devices,
     drop_ins::DropIns,
@@ -91,6 +91,7 @@ pub fn plan(
     expand::lints(desired, &observed, &mut lints);
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);
     budgets::check(&values, &observed, &mut problems);
+    absent::check(&values, machine, &observed, &mut problems);
 
     let rules = devices::steps(&values, &observed, &mut problems);
     steps.extend(devices::between(homes::steps(&homes, &observed, &mut problems), rules));

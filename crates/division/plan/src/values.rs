@@ -9,8 +9,8 @@ use topology::Machine;
 use units::Limit;
 
 use crate::{
-    Action, Lint, LintKind, Observed, Place, PlanError, Problem, Range, SettingRequest, Step, homes::Home,
-    range_of, writes,
+    Action, Lint, LintKind, Observed, Place, PlanError, Problem, Range, SettingRequest, Step, disks,
+    homes::Home, range_of, writes,
 };
 
 /// A setting of a group with its value.
@@ -47,19 +47,14 @@ pub(crate) fn read<'d>(
             let Some(place) = home.place_of(&assigned.found, observed) else { continue };
             match there(home, assigned, place, observed).and_then(|()| value(home, assigned, place, facts)) {
                 Ok(value) => {
-                    let value = whole_disks(&home.group.name, assigned, value, machine, lints);
+                    let value = disks::whole(&home.group.name, assigned, value, machine, lints);
                     let range = Range::of(home.group, assigned, place, facts);
                     let burst =
                         range.as_ref().and_then(|range| burst(home, assigned, place, range, observed));
                     let range = range.map(|range| Range { burst: burst.is_some(), ..range });
-                    all.push(Valued::new(
-                        home,
-                        (assigned, assigned.found.clone()),
-                        place.clone(),
-                        value,
-                        range,
-                        observed,
-                    ));
+                    let found = (assigned, assigned.found.clone());
+                    let valued = Valued::new(home, found, place.clone(), value, range, observed);
+                    all.push(valued);
                     all.extend(burst);
                 }
                 Err(problem) => problems.push(problem),
@@ -183,48 +178,6 @@ fn value(home: &Home<'_>, assigned: &Assigned, place: &Place, facts: &dyn Facts)
     assigned.found.parse(&assigned.text, facts).map_err(|error| wrong(error.to_string(), error.hint()))
 }
 
-/// The kernel limits whole disks only.
-fn whole_disks(
-    group: &GroupName,
-    assigned: &Assigned,
-    value: Value,
-    machine: &Machine,
-    lints: &mut Vec<Lint>,
-) -> Value {
-    let mut whole = |device: settings::DeviceNumber| {
-        let found = machine.block_device_numbered(device.major, device.minor);
-        let disk = found.and_then(|found| machine.whole_disk(found)).filter(|disk| Some(*disk) != found);
-        let Some((disk, part)) = disk.zip(found) else { return device };
-        let number = settings::DeviceNumber { major: disk.major, minor: disk.minor };
-        let message = format!(
-            "{} of group '{group}' names the partition {}, but holds for the whole disk {}",
-            assigned.found.name, part.name, disk.name
-        );
-        let lint = Lint::new(LintKind::Partition, Some(group), message).at(&assigned.origin);
-        lints.push(lint.hint(format!("name the disk, /dev/{}", disk.name)));
-        number
-    };
-    match value {
-        Value::PerDevice(devices) => {
-            let mut disks: BTreeMap<settings::DeviceNumber, BTreeMap<&'static str, Limit<u64>>> =
-                BTreeMap::new();
-            for (device, keys) in devices {
-                let disk = disks.entry(whole(device)).or_default();
-                for (key, limit) in keys {
-                    // the disk and its partitions may be named together: the tightest holds for all
-                    disk.entry(key).and_modify(|known| *known = (*known).min(limit)).or_insert(limit);
-                }
-            }
-            Value::PerDevice(disks)
-        }
-        Value::Weights { default, devices } => Value::Weights {
-            default,
-            devices: devices.into_iter().map(|(device, weight)| (whole(device), weight)).collect(),
-        },
-        other => other,
-    }
-}
-
 impl<'d> Valued<'d> {
     fn new(
         home: &Home<'d>,
@@ -252,7 +205,7 @@ impl<'d> Valued<'d> {
     }
 
     /// Does the kernel hold a part of the value?
-    fn holds(&self, part: &Value) -> bool {
+    pub(crate) fn holds(&self, part: &Value) -> bool {
         if let Some(range) = self.range.as_ref().filter(|_| self.was_range) {
             let within = self.actual.as_ref().and_then(|actual| range.allows(&self.found, actual));
             if within == Some(true) {
@@ -304,7 +257,7 @@ fn lowered_to(range: &Range, was: Option<&Range>, found: &NamedSetting, actual: 
 }
 
 /// A value by device or name as one for each, with what it is for.
-fn parts(value: &Value) -> Vec<(String, Value)> {
+pub(crate) fn parts(value: &Value) -> Vec<(String, Value)> {
     match value {
         Value::PerDevice(devices) => devices
             .iter()

@@ -4,6 +4,7 @@
 
 mod conflicts;
 mod devices;
+mod disks;
 mod elastic;
 mod flags;
 mod isolated;
