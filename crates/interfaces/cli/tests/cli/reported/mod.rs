@@ -11,6 +11,7 @@ mod changed;
 mod found;
 mod renamed;
 mod rules;
+mod shared;
 mod stopped;
 mod taken_back;
 mod truth;
@@ -57,6 +58,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         found::ROWS,
         renamed::ROWS,
         rules::ROWS,
+        shared::ROWS,
         stopped::ROWS,
         versions::ROWS,
     ];
