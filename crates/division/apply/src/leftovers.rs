@@ -345,18 +345,9 @@ impl<'p> Past<'p> {
         }
         self.standing.remove(&(place.clone(), file.clone(), target_key(file, text).to_owned()));
         let shown = if devices { DEVICES_V1 } else { file };
-        let before = match &entry.before {
-            Before::New => match record.fresh.get(&(then, shown.to_owned())) {
-                Some(fresh) => Before::Files(vec![(shown.to_owned(), fresh.clone())]),
-                None if list => Before::Files(vec![(shown.to_owned(), String::new())]),
-                None => {
-                    self.unknown.push((entry.group.clone(), file.clone()));
-                    return;
-                }
-            },
-            // the rules of groups below are theirs, which a layout may decide about
-            Before::ListsBelow { own, .. } => Before::Files(own.clone()),
-            other => other.clone(),
+        let Some(before) = before_of(record, entry, (shown, list), then) else {
+            self.unknown.push((entry.group.clone(), file.clone()));
+            return;
         };
         let empty = matches!(&before, Before::Files(files) if files.first().is_some_and(|(_, text)| text.trim().is_empty()));
         if list && (empty || entry.before == Before::New) {
@@ -373,22 +364,43 @@ impl<'p> Past<'p> {
         } else {
             (target_key(file, text).to_owned(), entry.clone())
         };
-        let is_part = settings::has_period(file)
-            && self.covered.files.contains_key(&(place.clone(), file.clone(), String::new()));
-        let acts = match part_of_quota(text, &before).filter(|_| is_part) {
-            // the entry left it as it was
-            Some(part) if part == CpuMax::default() => return,
-            Some(part) => {
-                let (place, file, text) = (place.clone(), file.clone(), part.to_string());
-                vec![Act::Write { place, file, text }]
-            }
-            None => inverse::inverse(&Entry { before, ..entry.clone() }, &[]).acts,
-        };
+        let Some(acts) = self.acts_back(&entry, (place, file, text), before) else { return };
         let back: Vec<Entry> = acts.into_iter().map(|act| Entry { act, ..entry.clone() }).collect();
         let newer = self.writes.remove(&(place.clone(), file.clone(), key.clone())).unwrap_or_default();
         // of a device's line a newer generation may have set more
         let more = newer.iter().filter_map(|newer| without(newer, &back)).collect::<Vec<_>>();
         self.writes.insert((place.clone(), file.clone(), key), [more, back].concat());
+    }
+
+    /// What brings a text back that the layout does not set; `None` if the entry left it as it was.
+    fn acts_back(
+        &self,
+        entry: &Entry,
+        (place, file, text): (&Place, &String, &str),
+        before: Before,
+    ) -> Option<Vec<Act>> {
+        let is_part = settings::has_period(file)
+            && self.covered.files.contains_key(&(place.clone(), file.clone(), String::new()));
+        match part_of_quota(text, &before).filter(|_| is_part) {
+            Some(part) if part == CpuMax::default() => None,
+            Some(part) => {
+                Some(vec![Act::Write { place: place.clone(), file: file.clone(), text: part.to_string() }])
+            }
+            None => Some(inverse::inverse(&Entry { before, ..entry.clone() }, &[]).acts),
+        }
+    }
+}
+
+/// What a file contained before; `None` if that of a new group is not known.
+fn before_of(record: &Record, entry: &Entry, (shown, list): (&str, bool), then: usize) -> Option<Before> {
+    match &entry.before {
+        Before::New => match record.fresh.get(&(then, shown.to_owned())) {
+            Some(fresh) => Some(Before::Files(vec![(shown.to_owned(), fresh.clone())])),
+            None => list.then(|| Before::Files(vec![(shown.to_owned(), String::new())])),
+        },
+        // the rules of groups below are theirs, which a layout may decide about
+        Before::ListsBelow { own, .. } => Some(Before::Files(own.clone())),
+        other => Some(other.clone()),
     }
 }
 
