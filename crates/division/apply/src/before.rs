@@ -28,6 +28,8 @@ pub(crate) struct Looking<'p, 't> {
     removed: HashSet<Place>,
     /// What files hold after the steps so far.
     actual: HashMap<(Place, String), String>,
+    /// Files that earlier steps change along with the one that they write.
+    along: HashSet<(Place, String)>,
     /// Knobs after the steps so far.
     knobs: HashMap<Instance, String>,
     /// Drop-in files that generations in effect decide about.
@@ -43,6 +45,7 @@ impl<'p, 't> Looking<'p, 't> {
             made: HashSet::new(),
             removed: HashSet::new(),
             actual: HashMap::new(),
+            along: HashSet::new(),
             knobs: HashMap::new(),
             drop_ins,
             settings: HashMap::new(),
@@ -218,11 +221,17 @@ impl<'p, 't> Looking<'p, 't> {
                 "{file} of group '{group}' was '{planned}' when this was planned and is '{now}' now"
             )));
         }
+        let with = settings::changes(place.version, file);
+        self.along.extend(with.iter().map(|other| (place.clone(), (*other).to_owned())));
+        // the earlier step has what it contained: what this one finds is the other file's doing
+        if earlier.is_none() && self.along.contains(&(place.clone(), file.to_owned())) {
+            return Ok(Before::Nothing);
+        }
         // of a file of lines by device each write changes its own line only
         let before = earlier.filter(|_| !now.contains('\n') && !settings::is_by_key(file)).unwrap_or(now);
-        let with = settings::changes(place.version, file).iter();
-        let with =
-            with.filter_map(|other| Some(((*other).to_owned(), self.performer.content(place, other)?)));
+        let with = with
+            .iter()
+            .filter_map(|other| Some(((*other).to_owned(), self.performer.content(place, other)?)));
         Ok(Before::Files(std::iter::once((shown.to_owned(), before)).chain(with).collect()))
     }
 

@@ -306,14 +306,21 @@ impl<'p> Past<'p> {
         (place, file, text): (&Place, &String, &String),
         then: usize,
     ) {
+        // what it found is what an older layout gave
+        if entry.restores {
+            return;
+        }
         let devices = matches!(file.as_str(), "devices.allow" | "devices.deny");
-        let parent = self.covered.parents.contains(place);
-        if parent && file == "cpuset.cpu_exclusive" && text.trim() == "1" {
+        let follows = |file: &str| {
+            let key = (place.clone(), file.to_owned());
+            self.covered.parents.contains(place) || self.covered.unrequested.contains(&key)
+        };
+        if follows(plan::CPUS) && file == "cpuset.cpu_exclusive" && text.trim() == "1" {
             self.exclusive.insert(place.clone());
         }
         let list = matches!(file.as_str(), "cpuset.cpus" | "cpuset.mems");
         let Some(text) = self.covered.rest(place, file, text) else {
-            if parent && list {
+            if list && follows(file) {
                 // what the layout gives it depends on what it had
                 let before = match &entry.before {
                     Before::Files(files) => files.first().map(|(_, text)| text.clone()),
@@ -345,7 +352,7 @@ impl<'p> Past<'p> {
         }
         self.standing.remove(&(place.clone(), file.clone(), target_key(file, text).to_owned()));
         let shown = if devices { DEVICES_V1 } else { file };
-        let Some(before) = before_of(record, entry, (shown, list), then) else {
+        let Some(before) = before_of(record, entry, (place, file, shown, list), then) else {
             self.unknown.push((entry.group.clone(), file.clone()));
             return;
         };
@@ -365,7 +372,9 @@ impl<'p> Past<'p> {
             (target_key(file, text).to_owned(), entry.clone())
         };
         let Some(acts) = self.acts_back(&entry, (place, file, text), before) else { return };
-        let back: Vec<Entry> = acts.into_iter().map(|act| Entry { act, ..entry.clone() }).collect();
+        let back = acts.into_iter().map(|act| Entry { act, ..entry.clone() });
+        let (along, back): (Vec<Entry>, Vec<Entry>) = back.partition(|back| is_along(place, file, &back.act));
+        self.add_along(place, along);
         let newer = self.writes.remove(&(place.clone(), file.clone(), key.clone())).unwrap_or_default();
         // of a device's line a newer generation may have set more
         let more = newer.iter().filter_map(|newer| without(newer, &back)).collect::<Vec<_>>();
@@ -389,13 +398,37 @@ impl<'p> Past<'p> {
             None => Some(inverse::inverse(&Entry { before, ..entry.clone() }, &[]).acts),
         }
     }
+
+    /// Files that the write changed along with its own: what they contained before it counts more than what a newer
+    /// generation found, which may be this one's doing.
+    fn add_along(&mut self, place: &Place, along: Vec<Entry>) {
+        for entry in along {
+            let Act::Write { file, text, .. } = &entry.act else { continue };
+            if self.covered.rest(place, file, text).is_some() {
+                let key = (place.clone(), file.clone(), target_key(file, text).to_owned());
+                self.writes.insert(key, vec![entry]);
+            }
+        }
+    }
 }
 
 /// What a file contained before; `None` if that of a new group is not known.
-fn before_of(record: &Record, entry: &Entry, (shown, list): (&str, bool), then: usize) -> Option<Before> {
+fn before_of(
+    record: &Record,
+    entry: &Entry,
+    (place, file, shown, list): (&Place, &str, &str, bool),
+    then: usize,
+) -> Option<Before> {
     match &entry.before {
         Before::New => match record.fresh.get(&(then, shown.to_owned())) {
-            Some(fresh) => Some(Before::Files(vec![(shown.to_owned(), fresh.clone())])),
+            Some(fresh) => {
+                let along = settings::changes(place.version, file).iter().filter_map(|other| {
+                    let fresh = record.fresh.get(&(then, (*other).to_owned())).cloned();
+                    let initial = || settings::initial(place.version, other).map(str::to_owned);
+                    Some(((*other).to_owned(), fresh.or_else(initial)?))
+                });
+                Some(Before::Files(std::iter::once((shown.to_owned(), fresh.clone())).chain(along).collect()))
+            }
             None => list.then(|| Before::Files(vec![(shown.to_owned(), String::new())])),
         },
         // the rules of groups below are theirs, which a layout may decide about
@@ -409,6 +442,12 @@ fn part_of_quota(rest: &str, before: &Before) -> Option<CpuMax> {
     let Before::Files(files) = before else { return None };
     let before: CpuMax = files.first()?.1.parse().ok()?;
     Some(before.differing_from(rest.parse().ok()?))
+}
+
+/// Does a write to `file` change what the act writes?
+fn is_along(place: &Place, file: &str, act: &Act) -> bool {
+    matches!(act, Act::Write { file: other, .. }
+        if other != file && settings::changes(place.version, file).contains(&other.as_str()))
 }
 
 /// What of a device's line others do not write; `None` if nothing.

@@ -78,7 +78,7 @@ pub fn planned(
         for place in &back.exclusive {
             let seen = observed.hierarchies.get_mut(place.hierarchy);
             if let Some(group) = seen.and_then(|at| at.groups.get_mut(&place.path)) {
-                group.exclusive_for_others = true;
+                group.exclusive_by_layouts = true;
             }
         }
         for ((place, file), text) in &back.lists {

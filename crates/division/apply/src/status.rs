@@ -303,12 +303,19 @@ fn of(scene: &Scene<'_>, group: String, decided: Decided) -> GroupStatus {
         let value = found.decode(place.version, &|file: &str| performer.content(place, file)).ok()?;
         ranges.iter().find_map(|range| range.allows(&found, &value))
     };
+    let is_suspended = |place: &Place, name: &str| {
+        decided.writes.iter().any(|((of, file, _), (text, _))| {
+            of == place && settings::suspends(place.version, file, text).contains(&name)
+        })
+    };
     for ((place, name, key), (text, actual_then)) in present {
         let actual = performer.content(place, name);
         let of_load = follows.as_ref().and_then(|bounds| bounds.allow(name, actual.as_deref()?));
         let of_load = of_load.or_else(|| within(place, name).filter(|within| *within));
         let as_requested = of_load.unwrap_or_else(|| {
-            is_as_requested(performer, &group, (place, name, text), actual.as_deref(), actual_then.as_deref())
+            let now = actual.as_deref();
+            is_suspended(place, name)
+                || is_as_requested(performer, &group, (place, name, text), now, actual_then.as_deref())
         });
         let actual = actual.map(|actual| line_of(actual, key));
         let file = directory(place).join(name);

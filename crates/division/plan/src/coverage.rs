@@ -10,7 +10,7 @@ use units::group_path;
 
 use crate::{
     Observed, Ownership, People, Place, Problem, SettingRequest, Write,
-    cpusets::{EXCLUSIVE, PARTITION},
+    cpusets::{CPUS, EXCLUSIVE, PARTITION},
     homes, mounts, owners,
     request::{rest_of_line, target_key},
     resolve::{self, Landscape},
@@ -29,6 +29,9 @@ pub struct Coverage {
     /// Groups that are only part of a name, or in the tree of cpusets for the sake of others: their CPUs and memory
     /// nodes follow from those.
     pub parents: BTreeSet<Place>,
+    /// Lists of CPUs and memory nodes, by file, of its groups with cpusets for which it requests none: what they have follows
+    /// from the groups around them, and from what they had.
+    pub unrequested: BTreeSet<(Place, String)>,
     /// To whom it gives directories.
     pub owners: BTreeMap<Place, Ownership>,
     /// Groups that it has device rules for.
@@ -91,8 +94,14 @@ pub fn coverage(
         covered.add_file(&write.place, &write.file, &text);
     }
     for (branch, sets) in tree.branches.iter().zip(&resolved.sets) {
-        if !branch.demands().is_some_and(homes::has_cpuset) {
-            covered.parents.insert(branch.place.clone());
+        match branch.demands().filter(|demands| homes::has_cpuset(demands)) {
+            None => drop(covered.parents.insert(branch.place.clone())),
+            Some(demands) => {
+                let lists = [(CPUS, demands.cpus.is_none()), ("cpuset.mems", demands.mems.is_none())];
+                let unrequested = lists.into_iter().filter(|(_, is_unrequested)| *is_unrequested);
+                let of_group = unrequested.map(|(file, _)| (branch.place.clone(), file.to_owned()));
+                covered.unrequested.extend(of_group);
+            }
         }
         let v1 = branch.place.version == Version::V1;
         let exclusive = branch.is_exclusive();

@@ -68,6 +68,7 @@ pub use lint::{Lint, LintKind};
 pub use lints::starving;
 pub use needs::{Need, devices, needs};
 pub use observed::{Observed, Owned, SeenGroup, SeenHierarchy, SeenUnit};
+pub use order::in_order;
 pub use owners::file_mode;
 pub use people::{Anybody, People};
 pub use planning::{plan, scopes};

@@ -128,9 +128,9 @@ pub struct SeenGroup {
     /// sake of groups below it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lists_before: BTreeMap<String, String>,
-    /// On v1, whether its CPUs were made exclusive only because those of a group below it were to be.
+    /// On v1, whether earlier layouts made its CPUs exclusive, for its own sake or for a group below it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub exclusive_for_others: bool,
+    pub exclusive_by_layouts: bool,
     /// Owner and mode of the directory; `None` if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<Owned>,

@@ -8,9 +8,28 @@ use settings::{Law, Pair, Version};
 use units::CpuSet;
 
 use crate::{
-    Write,
+    Action, Step, Write,
     request::{Place, ReadFile},
 };
+
+/// Steps that write values back, in the order that the kernel accepts; a file that a write to another one changes comes
+/// behind that. Steps that write nothing keep their order, behind all others.
+pub fn in_order(steps: Vec<Step>, read: ReadFile<'_>) -> Vec<Step> {
+    let write = |(request, step): (usize, &Step)| match &step.action {
+        Action::Write { place, file, text, .. } => {
+            let (place, file, text) = (place.clone(), file.clone(), text.clone());
+            Some(Write { requests: vec![request], place, file, text, why: None })
+        }
+        _ => None,
+    };
+    let mut writes: Vec<Write> = steps.iter().enumerate().filter_map(write).collect();
+    order(&mut writes, read);
+    writes.sort_by_key(|write| settings::is_changed_by_others(write.place.version, &write.file));
+    let mut steps: Vec<Option<Step>> = steps.into_iter().map(Some).collect();
+    let mut ordered: Vec<Step> = writes.iter().filter_map(|write| steps[write.requests[0]].take()).collect();
+    ordered.extend(steps.into_iter().flatten());
+    ordered
+}
 
 /// Puts the writes of each place in order. Stable.
 pub(crate) fn order(writes: &mut [Write], read: ReadFile<'_>) {

@@ -215,6 +215,11 @@ impl<'d> Valued<'d> {
         self.actual.as_ref().is_some_and(|actual| self.found.satisfied(part, actual))
     }
 
+    /// Does the kernel hold the whole value?
+    fn is_held(&self) -> bool {
+        parts(&self.value).iter().all(|(_, part)| self.holds(part))
+    }
+
     /// Of a name that stands for one of several files, as quota and period have on v1, that file's index.
     fn own_file(&self) -> Option<usize> {
         match self.found.via {
@@ -369,9 +374,20 @@ pub(crate) fn steps(
         requests.push(valued.request(valued.value.clone()));
         of_request.push(valued);
     }
+    let is_suspended = |place: &Place, file: &str| {
+        let suspends = |name: &&str| {
+            let now = observed.file(place, name).unwrap_or_default();
+            settings::suspends(place.version, name, now).contains(&file)
+        };
+        let same = values.iter().filter(|valued| valued.place == *place);
+        same.into_iter().any(|valued| valued.written().iter().any(suspends) && valued.is_held())
+    };
     match writes(&requests, &|place, file| observed.file_to_come(place, file)) {
         Ok(writes) => {
             for write in writes {
+                if is_suspended(&write.place, &write.file) {
+                    continue;
+                }
                 let valued = of_request[write.requests[0]];
                 let before = observed.file(&write.place, &write.file).map(str::to_owned);
                 let single = valued.binding().is_none_or(|binding| {

@@ -32,6 +32,17 @@ pub fn changes(version: Version, file: &str) -> &'static [&'static str] {
     files(version, file).map(|file| file.binding.changes).find(|changes| !changes.is_empty()).unwrap_or(&[])
 }
 
+/// The files whose values wait while `file` has this text: an idle group takes no weight.
+pub fn suspends(version: Version, file: &str, text: &str) -> &'static [&'static str] {
+    let is_last = || turn(version, file, text).stage == Stage::Deny;
+    Some(changes(version, file)).filter(|files| !files.is_empty() && is_last()).unwrap_or(&[])
+}
+
+/// Does a write to another file of the group change this one as well?
+pub fn is_changed_by_others(version: Version, file: &str) -> bool {
+    FILES.iter().any(|other| other.version == version && other.binding.changes.contains(&file))
+}
+
 /// The file with the use that a limit in `file` bounds and that has to fall before the limit can.
 pub fn usage(version: Version, file: &str) -> Option<&'static str> {
     files(version, file).filter(|file| file.index == 0).find_map(|file| file.binding.usage)
@@ -66,6 +77,16 @@ mod tests {
         assert!(["io.max", "io.latency"].into_iter().all(adds_to_line));
         for file in ["blkio.throttle.read_bps_device", "io.weight", "rdma.max", "memory.max"] {
             assert!(!adds_to_line(file), "{file}");
+        }
+    }
+
+    #[test]
+    fn only_an_idle_group_has_no_weight() {
+        for file in FILES.iter() {
+            for text in ["0", "1", "root", "member"] {
+                let expected = usize::from(file.name == "cpu.idle" && text != "0");
+                assert_eq!(suspends(file.version, file.name, text).len(), expected, "{} {text}", file.name);
+            }
         }
     }
 

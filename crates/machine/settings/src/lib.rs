@@ -30,7 +30,9 @@ mod group_name;
 
 mod docs;
 
-pub use by_file::{adds_to_line, changes, has_period, initial, is_by_key, pairs, turn, usage};
+pub use by_file::{
+    adds_to_line, changes, has_period, initial, is_by_key, is_changed_by_others, pairs, suspends, turn, usage,
+};
 pub use decode::DecodeError;
 pub use docs::{describe, markdown, range};
 pub use encode::{EncodeError, FileWrite};

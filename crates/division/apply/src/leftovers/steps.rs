@@ -32,6 +32,10 @@ impl Past<'_> {
                 entries.into_iter().for_each(|entry| self.write(&entry, &mut left));
             }
         }
+        // v1's rules of devices add up in the order of their lines
+        let (rules, values) = std::mem::take(&mut left.before).into_iter().partition(is_device_rule);
+        left.before = plan::in_order(values, &|place, file| self.performer.content(place, file));
+        left.before.extend::<Vec<Step>>(rules);
         let mut sets: Vec<_> = std::mem::take(&mut self.sets).into_iter().collect();
         if !sets.is_empty() {
             self.partitions = self.partitions(&stays, &left);
@@ -505,6 +509,10 @@ impl Past<'_> {
         }
         (idle, used)
     }
+}
+
+fn is_device_rule(step: &Step) -> bool {
+    matches!(&step.action, Action::Write { file, .. } if file.starts_with("devices."))
 }
 
 /// The order that the kernel takes: what is exclusive is released before lists change, from the deepest group up; lists

@@ -107,7 +107,9 @@ impl Steps<'_> {
             return;
         }
         if let Act::Write { place, file, .. } = &entry.act {
-            self.written.insert((place.clone(), file.clone()));
+            let along = settings::changes(place.version, file).iter().copied();
+            let files = along.chain([file.as_str()]).map(|file| (place.clone(), file.to_owned()));
+            self.written.extend(files);
         }
         self.push(Entry { before: Before::Nothing, ..entry });
     }

@@ -30,6 +30,17 @@ const CHOICES: [Choice; 10] = [
     ("admin", &["{ user = 1000 }"], false),
 ];
 
+/// Further ones for seeds from [`FIRST_WIDE`](crate::random::FIRST_WIDE) on.
+const WIDE: [Choice; 7] = [
+    ("cpu.idle", &["1", "0"], false),
+    ("cpu.weight", &["50"], false),
+    ("cpu.max", &["\"50ms/100ms\"", "\"10ms/50ms\""], false),
+    ("cpu.max.burst", &["\"5ms\"", "\"10ms\""], false),
+    ("controllers", &["[\"cpu\"]", "[\"cpuset\"]"], false),
+    ("cpus", &["\"0-1\"", "\"2-3\""], false),
+    ("pids.max", &["20"], false),
+];
+
 impl Layout {
     pub fn random(random: &mut Random, is_v1: bool) -> Layout {
         let mut groups = BTreeMap::new();
@@ -81,7 +92,8 @@ impl Layout {
 fn settings(random: &mut Random, is_v1: bool) -> BTreeMap<&'static str, String> {
     let mut settings = BTreeMap::new();
     for _ in 0..1 + random.below(3) {
-        let (name, values, v2_only) = random.pick(&CHOICES);
+        let (name, values, v2_only) =
+            if random.is_wide() && random.chance(60) { random.pick(&WIDE) } else { random.pick(&CHOICES) };
         if !(is_v1 && v2_only) {
             settings.insert(name, random.pick(values).to_owned());
         }

@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test's failure is a panic")]
 
+mod along;
 mod isolated;
 mod judge;
 mod layouts;
@@ -21,6 +22,8 @@ use std::collections::BTreeMap;
 
 /// How many seeds are run where nobody says.
 const SEEDS: u64 = 2000;
+/// And of those with more settings.
+const WIDE_SEEDS: u64 = 500;
 /// How many violations of each rule are shown.
 const SHOWN: usize = 40;
 
@@ -36,7 +39,15 @@ fn after_any_way_the_state_is_what_the_layout_and_the_beginning_make_of_it() {
         assert!(outcome.violation.is_none(), "seed {seed}: {}", outcome.violation.unwrap_or_default());
         return;
     }
-    let (first, count) = (number("RF_FIRST").unwrap_or(0), number("RF_SEEDS").unwrap_or(SEEDS));
+    run_all(number("RF_FIRST").unwrap_or(0), number("RF_SEEDS").unwrap_or(SEEDS));
+}
+
+#[test]
+fn and_with_settings_that_change_others_along() {
+    run_all(random::FIRST_WIDE, number("RF_SEEDS").unwrap_or(WIDE_SEEDS));
+}
+
+fn run_all(first: u64, count: u64) {
     let jobs = number("RF_JOBS").unwrap_or(1).max(1);
     // each thread takes every so many-th seed: a seed knows nothing of others
     let part = |job: u64| {

@@ -3,11 +3,19 @@
 /// SplitMix64, as in the statistics crate, which this one may not use: the same seed must give the same run in every later
 /// version.
 #[derive(Debug, Clone)]
-pub struct Random(u64);
+pub struct Random(u64, bool);
+
+/// From this seed on layouts have more settings: the runs of the seeds before stay as they were.
+pub const FIRST_WIDE: u64 = 1 << 32;
 
 impl Random {
     pub fn new(seed: u64) -> Random {
-        Random(seed)
+        Random(seed, seed >= FIRST_WIDE)
+    }
+
+    /// Do layouts have settings that change others along?
+    pub fn is_wide(&self) -> bool {
+        self.1
     }
 
     pub fn draw(&mut self) -> u64 {

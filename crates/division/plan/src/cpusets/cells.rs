@@ -214,14 +214,15 @@ impl Field {
             // a partition of another one needs no more than every kernel with partitions has
             Exclusive::No if branch.holds_exclusive => Some(Flag::On),
             Exclusive::No if let Some(on) = branch.flag => Some(if on { Flag::On } else { Flag::Off }),
-            Exclusive::No => match branch.demands() {
-                Some(demands) => demands.cpus.is_some().then_some(Flag::Off),
-                // a part of a name: only if it was made exclusive for groups that are all ours
-                None => {
-                    let ours = seen.is_some_and(|seen| seen.exclusive_for_others);
-                    (ours || !self.seats.iter().any(foreign)).then_some(Flag::Off)
-                }
-            },
+            Exclusive::No => {
+                let ours = seen.is_some_and(|seen| seen.exclusive_by_layouts);
+                let is_shared = match branch.demands() {
+                    Some(demands) => demands.cpus.is_some(),
+                    // a part of a name: only if the groups below it are all ours
+                    None => !self.seats.iter().any(foreign),
+                };
+                (ours || is_shared).then_some(Flag::Off)
+            }
         }
     }
 }
