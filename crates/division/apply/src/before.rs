@@ -1,9 +1,6 @@
 //! The state before each step: read once for all steps before the first is done. Only reads.
 
-use std::{
-    collections::{HashMap, HashSet},
-    path::PathBuf,
-};
+use std::collections::{HashMap, HashSet};
 
 use kernel::Hierarchy;
 use knobs::Instance;
@@ -16,7 +13,7 @@ use crate::{
     Failure,
     act::{Act, Before, Entry, OwnersBelow},
     inverse, ownership,
-    performer::{DEVICES_V1, Performer, name},
+    performer::{DEVICES_V1, Performer, drop_in_of_others, name},
 };
 
 /// Looks at what all steps will change.
@@ -32,14 +29,12 @@ pub(crate) struct Looking<'p, 't> {
     along: HashSet<(Place, String)>,
     /// Knobs after the steps so far.
     knobs: HashMap<Instance, String>,
-    /// Drop-in files that generations in effect decide about.
-    drop_ins: HashSet<PathBuf>,
     /// Whether a file of that name and version holds a setting: looked up once for all groups.
     settings: HashMap<(String, Version), bool>,
 }
 
 impl<'p, 't> Looking<'p, 't> {
-    pub fn new(performer: &'p Performer<'t>, drop_ins: HashSet<PathBuf>) -> Looking<'p, 't> {
+    pub fn new(performer: &'p Performer<'t>) -> Looking<'p, 't> {
         Looking {
             performer,
             made: HashSet::new(),
@@ -47,7 +42,6 @@ impl<'p, 't> Looking<'p, 't> {
             actual: HashMap::new(),
             along: HashSet::new(),
             knobs: HashMap::new(),
-            drop_ins,
             settings: HashMap::new(),
         }
     }
@@ -73,8 +67,14 @@ impl<'p, 't> Looking<'p, 't> {
             {
                 return Err(stale(format!("{} was changed since this was planned", path.display())));
             }
-            // the file is nobody's but ours: before the first generation of this boot it was not there
-            entry.before = Before::DropIn(now.filter(|_| self.drop_ins.contains(path)));
+            // an undo goes on with the rest
+            if let Some(now) = now.as_ref().filter(|now| !entry.restores && text.as_ref() != Some(*now))
+                && !self.performer.drop_ins.wrote(path, now)
+            {
+                return Err(drop_in_of_others(path).into());
+            }
+            // before the first generation that names it, it was not there
+            entry.before = Before::DropIn(now.filter(|_| self.performer.drop_ins.names(path)));
             return Ok(());
         }
         let unmounted = self.performer.at(&place).is_none(); // a step of this plan mounts it

@@ -1,10 +1,7 @@
 //! Carries steps out wholly or not at all: looks at the current state, writes the journal, does the steps, and on a
 //! failure rolls back what was done. Decides nothing: the steps and their order come in.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
-    path::PathBuf,
-};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use facts::UNIT_SLICE;
 use kernel::Hierarchy;
@@ -19,9 +16,10 @@ use crate::{
     directories,
     journal::Journal,
     knob,
+    lasting::{self, Known},
     outcome::Done,
     partitions,
-    performer::{Performer, name, unwritable},
+    performer::{Performer, Unread, name, unwritable},
     prune::{prune, settle},
     record::{Ending, FORMAT, Head, Kind, Result as End, Summary},
     remainder::Remainder,
@@ -72,14 +70,14 @@ pub(crate) fn carry_out(
     refuse_to_freeze_itself(target, &change.entries)?;
     let spots = Spot::of(&change.hierarchies.iter().flatten().cloned().collect::<Vec<_>>());
     let mut performer = Performer::new(target, std::mem::take(&mut change.hierarchies));
-    let drop_ins = drop_ins_in_effect(lock, target, &change)?;
-    let is_new =
-        |entry: &Entry| matches!(&entry.act, Act::WriteDropIn { path, .. } if !drop_ins.contains(path));
-    // one that is there since an earlier boot is this generation's from now on, to be removed by its undo
+    let drop_ins = known_drop_ins(lock, target, &change)?;
+    let is_new = |entry: &Entry| matches!(&entry.act, Act::WriteDropIn { path, .. } if !drop_ins.names(path));
+    // one of which no record is left is this generation's from now on, to be removed by its undo
     let (adopted, decided) = std::mem::take(&mut change.decided).into_iter().partition(is_new);
     change.decided = decided;
     change.entries.extend::<Vec<Entry>>(adopted);
-    let mut looking = Looking::new(&performer, drop_ins);
+    performer.drop_ins = drop_ins;
+    let mut looking = Looking::new(&performer);
     for (entry, planned) in
         change.entries.iter_mut().zip(change.planned.iter().chain(std::iter::repeat(&None)))
     {
@@ -91,6 +89,8 @@ pub(crate) fn carry_out(
             looking.look(entry, None)?;
         }
     }
+    // a roll-back takes back what this change writes
+    change.entries.iter().for_each(|entry| performer.drop_ins.add_text(entry));
     performer.heirs = heirs(&change.entries);
     let head = head(lock, target, &change, meta, spots)?;
     let mut journal =
@@ -162,26 +162,18 @@ pub(crate) fn carry_out(
     Err(Failure::RolledBack { generation, step, steps, error: Box::new(error), left })
 }
 
-/// The drop-in files that generations in effect decide about; not looked for unless the change has some.
-fn drop_ins_in_effect(
-    lock: &Lock,
-    target: Target<'_>,
-    change: &Change<'_>,
-) -> Result<HashSet<PathBuf>, Failure> {
-    let path = |entry: &Entry| match &entry.act {
-        Act::WriteDropIn { path, text: Some(_), .. } => Some(path.clone()),
-        _ => None,
-    };
+/// What drop-in files contain by the records; not looked for unless the change has some.
+fn known_drop_ins(lock: &Lock, target: Target<'_>, change: &Change<'_>) -> Result<Known, Failure> {
     let writes = |entry: &Entry| matches!(entry.act, Act::WriteDropIn { .. });
-    let mut known = HashSet::new();
-    if !change.entries.iter().chain(&change.decided).any(writes) {
-        return Ok(known);
-    }
-    let last = lock.state().last()?.filter(|last| last.head.boot == target.system.boot());
-    for &generation in last.iter().flat_map(Summary::in_effect) {
-        if let Some(record) = lock.state().record_in_effect(generation)? {
-            known.extend(record.entries.iter().chain(&record.decided).filter_map(path));
+    let mut known = Known::default();
+    if change.entries.iter().chain(&change.decided).any(writes) {
+        let last = lasting::last(lock.state(), target)?;
+        for &generation in last.iter().flat_map(Summary::in_effect) {
+            if let Some(record) = lasting::record(lock.state(), target, generation)? {
+                record.entries.iter().chain(&record.decided).for_each(|entry| known.add(entry));
+            }
         }
+        last.iter().flat_map(Summary::stayed).for_each(|stayed| known.add(&stayed.entry));
     }
     Ok(known)
 }
@@ -230,7 +222,7 @@ pub(crate) fn carry_out_unrecorded(target: Target<'_>, mut entries: Vec<Entry>) 
     refuse_to_freeze_itself(target, &entries)?;
     let hierarchies = target.host.hierarchies().iter().cloned().map(Some).collect();
     let mut performer = Performer::new(target, hierarchies);
-    let mut looking = Looking::new(&performer, HashSet::new());
+    let mut looking = Looking::new(&performer);
     for entry in &mut entries {
         match looking.look(entry, None) {
             // the write says what is wrong with a group that went meanwhile
@@ -261,6 +253,7 @@ pub(crate) fn refused_steps(
         }
         let place = entry.act.place()?;
         let stays = match (&entry.act, &entry.before) {
+            (Act::WriteDropIn { .. }, _) => remains.steps.contains(&step),
             (Act::CreateGroup { .. }, _) | (_, Before::New) if performer.is_remade(place) => false,
             (Act::CreateGroup { .. }, _) => performer.exists(place),
             // a group that has to stay has lost its limits, but for those that could not be lifted
@@ -290,6 +283,7 @@ fn do_all(
     mut refusals: Option<Refusals<'_>>,
 ) -> Result<(), Stop> {
     let mut failed: Vec<(usize, String)> = Vec::new();
+    let mut unread_units: Vec<Unread> = Vec::new();
     for (step, entry) in entries.iter_mut().enumerate() {
         if performer.system().is_interrupted() {
             return Err(Stop::at(step, Error::Interrupted));
@@ -316,6 +310,14 @@ fn do_all(
             };
             noted.map_err(|error| Stop::at(step, unwritable(error)))?;
         }
+        if !matches!(entry.act, Act::WriteDropIn { .. } | Act::SetKnob { .. })
+            && let Err(unread) = performer.reload_units()
+        {
+            match &refusals {
+                Some(_) => unread_units.push(unread),
+                None => return Err(Stop::at(step, unread.error.into())),
+            }
+        }
         match (performer.perform(step, entry, journal), &mut refusals) {
             // an older generation's step may set the same knob
             (Ok(Done { note: Some(note), .. }), Some(_)) if matches!(entry.act, Act::SetKnob { .. }) => {
@@ -333,11 +335,14 @@ fn do_all(
             (Err(error), None) => return Err(Stop::at(step, error)),
         }
     }
-    if let Err(error) = performer.reload_units() {
-        match &mut refusals {
-            Some(_) => failed.push((entries.len().saturating_sub(1), error.in_words())),
-            None => return Err(Stop::behind(entries.len(), error)),
+    if let Err(unread) = performer.reload_units() {
+        match &refusals {
+            Some(_) => unread_units.push(unread),
+            None => return Err(Stop::behind(entries.len(), unread.error.into())),
         }
+    }
+    for unread in unread_units {
+        failed.extend(unread.steps(entries));
     }
     let steps: BTreeSet<usize> = failed.iter().map(|(step, _)| *step).collect();
     for (step, words) in failed {
@@ -454,10 +459,9 @@ fn head(
     meta: &Meta,
     hierarchies: Vec<Spot>,
 ) -> Result<Head, Failure> {
-    let last = lock.state().last()?;
     let generation = lock.state().next()?;
     let boot = target.system.boot();
-    let here = last.filter(|last| last.head.boot == boot);
+    let here = lasting::last(lock.state(), target)?;
     let stayed_before = here.as_ref().map(Summary::stayed).unwrap_or_default();
     let settled = here.as_ref().map_or(0, |last| last.head.settled);
     let before = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();

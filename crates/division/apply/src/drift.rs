@@ -94,6 +94,18 @@ pub enum Drift {
         /// Is it there, with other contents?
         is_there: bool,
     },
+    /// An undo could not take back the drop-in file of the group's unit, or systemd did not read that it is gone; the next
+    /// undo or apply tries again.
+    DropInStays {
+        /// The file.
+        file: PathBuf,
+        /// The unit.
+        unit: String,
+        /// The generation that wrote it and was undone.
+        generation: u32,
+        /// Does the file still have what the generation wrote? If not, systemd did not read it since.
+        is_written: bool,
+    },
     /// Something that `isolate` moves is not as requested.
     Knob {
         /// The row of the table of knobs.
@@ -186,6 +198,16 @@ impl std::fmt::Display for Drift {
                     file.display()
                 )
             }
+            Drift::DropInStays { file, unit, generation, is_written: true } => write!(
+                f,
+                "{} of generation {generation}, which was undone, is in force for {unit}: the next undo or apply tries again",
+                file.display()
+            ),
+            Drift::DropInStays { file, unit, generation, is_written: false } => write!(
+                f,
+                "systemd did not read that generation {generation} was undone ({}): its settings return when {unit} starts; the next undo or apply tries again",
+                file.display()
+            ),
             Drift::Knob { instance, requested, actual, is_new: false, writers, .. } => {
                 write!(f, "{instance}: applied {requested}, now {actual}")?;
                 match writers.as_slice() {

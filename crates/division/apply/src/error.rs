@@ -1,5 +1,7 @@
 //! Why something could not be read or carried out.
 
+use std::path::PathBuf;
+
 use kernel::GroupName;
 use settings::Version;
 use units::{Bytes, hint::Command};
@@ -69,6 +71,12 @@ pub enum Error {
         /// The system's answer.
         reason: String,
     },
+    /// A unit's drop-in file that somebody made, or changed since it was applied.
+    #[error("{} has lines that are not Ringfence's: it stays as it is", path.display())]
+    DropInOfOthers {
+        /// The file.
+        path: PathBuf,
+    },
     /// The change would stop the processes that have to finish it.
     #[error("group '{group}' holds ringfence itself, which could not finish the change once it is frozen")]
     FreezesItself {
@@ -117,6 +125,7 @@ impl Error {
                 Command::ringfence("set").group(group).arg(format!("memory.high={}", limit.0))
             )),
             Error::Unrecorded { .. } => Some("df shows where the disk is full".to_owned()),
+            Error::DropInOfOthers { path } => Some(plan::keep_lines(path)),
             Error::FreezesItself { .. } => {
                 Some("run ringfence from a shell outside of that group".to_owned())
             }

@@ -8,6 +8,7 @@ use crate::{
     carry_out::{Change, carry_out},
     directories,
     frequencies::give_back,
+    lasting,
     pending::refuse_while_waiting,
     record::{Head, Kind, Summary},
     recover::{is_undone, recover},
@@ -122,7 +123,7 @@ fn is_known(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Result
     if meta.layout && is_new {
         return Ok(false);
     }
-    let last = lock.state().last()?.filter(|last| last.head.boot == target.system.boot());
+    let last = lasting::last(lock.state(), target)?;
     let known = |last: &Summary| last.is_done() && last.head.layout && last.head.dropped == *dropped;
     Ok(dropped.is_empty() || last.as_ref().is_some_and(known))
 }

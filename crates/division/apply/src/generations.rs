@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::{
     Failure, State, Target,
     act::Entry,
+    lasting,
     made::renamed,
     record::{By, Ending, Head, Record, Summary},
     state::command_line,
@@ -92,8 +93,29 @@ impl Generation {
     }
 }
 
-/// The applied generations that are in effect, as the last change that succeeded recorded them; nothing outlives a boot.
+/// The applied generations that are in effect, and those of an earlier boot of which drop-in files are left.
+pub fn in_effect_now(state: &State, target: Target<'_>, all: &[Generation]) -> Vec<u32> {
+    let is_done = |kept: &&Generation| matches!(kept, Generation::Finished(summary) if summary.is_done());
+    let last = all.iter().rev().find(is_done).and_then(Generation::head);
+    let boot = target.system.boot();
+    let mut numbers = recorded(all, &boot);
+    if last.is_some_and(|head| head.boot != boot) {
+        let left = lasting::last(state, target).ok().flatten();
+        numbers.splice(0..0, left.map(|left| left.head.in_effect).unwrap_or_default());
+    }
+    numbers
+}
+
+/// The applied generations of this boot that are in effect, as the last change that succeeded recorded them.
 pub fn in_effect(all: &[Generation], boot: &str) -> Vec<u32> {
+    let earlier = |kept: &&Generation| kept.head().is_some_and(|head| head.boot != boot);
+    let earlier: Vec<u32> = all.iter().filter(earlier).map(Generation::generation).collect();
+    let mut numbers = recorded(all, boot);
+    numbers.retain(|generation| !earlier.contains(generation));
+    numbers
+}
+
+fn recorded(all: &[Generation], boot: &str) -> Vec<u32> {
     let done = |kept: &Generation| match kept {
         Generation::Finished(summary) if summary.is_done() && summary.head.boot == boot => {
             Some(summary.head.in_effect.clone())
@@ -139,7 +161,7 @@ pub fn generations_or_lost(state: &State, target: Target<'_>) -> Result<Vec<Gene
 /// Is nothing left of what a generation did: neither a group that it made or changed, nor its rules? False where its
 /// record can't be read.
 pub fn is_gone(state: &State, target: Target<'_>, generation: u32) -> bool {
-    let Ok(Some(record)) = state.record_in_effect(generation) else { return false };
+    let Ok(Some(record)) = lasting::record(state, target, generation) else { return false };
     let renamed = renamed([&record], target);
     let here = record.head.here(target.host);
     let is_there = |entry: &Entry| {
@@ -193,8 +215,11 @@ pub fn unfinished(state: &State, target: Target<'_>) -> Result<Option<Unfinished
         // it has ended meanwhile
         _ => return Ok(None),
     };
-    // nothing that was changed in an earlier boot is left
-    let here = head.boot == target.system.boot();
+    // of what was changed in an earlier boot drop-in files are left
+    let boot = target.system.boot();
+    let left = |record: Record| record.begun.is_some() && !record.entries.is_empty();
+    let here = head.boot == boot
+        || state.journal(generation).is_ok_and(|record| left(lasting::of_boot(record, &boot)));
     Ok(here.then_some(Unfinished { generation, process: head.by.pid, lives, ended }))
 }
 

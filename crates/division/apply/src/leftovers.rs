@@ -19,12 +19,13 @@ use units::{CpuSet, group_path};
 use crate::{
     Target,
     act::{Act, Before, Entry, gives_back},
-    affinity, inverse,
+    affinity,
+    already::is_so,
+    inverse,
     performer::DEVICES_V1,
     performer::{Performer, name},
     record::{Affinity, Record},
     remainder::Remainder,
-    rollback::is_so,
 };
 
 pub use earlier::Earlier;

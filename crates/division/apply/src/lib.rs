@@ -23,6 +23,7 @@ mod unit_files;
 mod act;
 mod failure;
 mod journal_file;
+mod lasting;
 mod line;
 mod lines;
 mod record;
@@ -42,6 +43,7 @@ mod outcome;
 mod prune;
 
 mod affinity;
+mod already;
 mod knob;
 mod membership;
 mod ownership;
@@ -84,7 +86,7 @@ pub use failure::Failure;
 pub use following::{Following, following};
 pub use frequencies::{Followed, Frequencies, idle_cpus};
 pub use generations::{
-    Generation, Unfinished, generations, generations_or_lost, in_effect, is_gone, unfinished,
+    Generation, Unfinished, generations, generations_or_lost, in_effect, in_effect_now, is_gone, unfinished,
 };
 pub use isolation::{KnobState, KnobStatus};
 pub use journal_file::{JournalFile, begun};

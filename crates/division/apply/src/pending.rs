@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use crate::{
-    Failure, State, Target,
+    Failure, State, Target, lasting,
     record::{Head, Summary},
 };
 
@@ -82,8 +82,13 @@ pub(crate) fn remaining(state: &State, last: &Summary, target: Target<'_>) -> Op
     let Head { confirm_within, boot, generation, .. } = &last.head;
     let within = Duration::from_secs((*confirm_within)?);
     let done = &last.result;
-    if *boot != target.system.boot() || state.is_confirmed(*generation) {
+    if state.is_confirmed(*generation) {
         return None;
+    }
+    if *boot != target.system.boot() {
+        // its time is over; drop-in files of units are all that is left of it
+        let left = lasting::last(state, target).ok()??;
+        return left.in_effect().contains(generation).then_some(Duration::ZERO);
     }
     let up = target.system.uptime();
     let passed = match done.uptime {

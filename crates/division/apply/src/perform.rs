@@ -15,13 +15,13 @@ use crate::{
     Difference, Error,
     act::{Act, Entry},
     affinity,
+    already::is_so,
     journal::Journal,
     knob, membership,
     outcome::Done,
     ownership, partitions,
-    performer::{DEVICES_V1, Performer, name, not_mounted, unwritable},
+    performer::{DEVICES_V1, Performer, Unread, drop_in_of_others, name, not_mounted, unwritable},
     read_back::reason,
-    rollback::is_so,
 };
 
 /// How often a file is looked for that systemd is about to bring, every 10 ms.
@@ -45,18 +45,22 @@ impl<'t> Performer<'t> {
             let files = self.system().unit_files();
             self.of_units.insert(place.clone());
             let was = files.read(path);
+            if let Some(was) = was.as_ref().filter(|was| text.as_ref() != Some(*was))
+                && !self.drop_ins.wrote(path, was)
+            {
+                return Err(drop_in_of_others(path));
+            }
             // systemd has what it says, or not, from the next reload on: before any other step
             self.unread.push(unit.clone());
             if was != *text {
                 self.end_drop_in(place, entry, (was.as_deref(), text.as_deref()))?;
-                files.write(path, text.as_deref())?;
             }
+            files.write(path, text.as_deref())?;
             return Ok(Done::default());
         }
         if let Act::SetKnob { knob: row, instance, text } = &entry.act {
             return knob::set(self, step, entry, (row, instance, text), journal);
         }
-        self.reload_units()?;
         let Some((place, at)) = entry.act.place().and_then(|place| Some((place, self.at(place)?))) else {
             return Err(not_mounted(entry));
         };
@@ -151,9 +155,15 @@ impl<'t> Performer<'t> {
     }
 
     /// Lets systemd read the drop-in files that were written since it read them last.
-    pub fn reload_units(&mut self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// Those that it did not read.
+    pub fn reload_units(&mut self) -> Result<(), Unread> {
         let units = std::mem::take(&mut self.unread);
-        if units.is_empty() { Ok(()) } else { Ok(self.system().unit_files().reload(&units)?) }
+        if units.is_empty() {
+            return Ok(());
+        }
+        self.system().unit_files().reload(&units).map_err(|error| Unread { units, error })
     }
 
     /// Notes in the journal what a file of a new group contains before this generation writes it: the kernel's

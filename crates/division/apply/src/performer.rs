@@ -13,6 +13,7 @@ use units::{CpuSet, group_path};
 use crate::{
     Error,
     act::{Act, Before, Entry},
+    lasting::Known,
     record::Affinity,
     spot::Spot,
     system::System,
@@ -47,6 +48,8 @@ pub(crate) struct Performer<'t> {
     pub of_units: HashSet<Place>,
     /// Units with drop-in files that were written and that systemd did not read yet.
     pub unread: Vec<String>,
+    /// What drop-in files contain by the records.
+    pub drop_ins: Known,
     /// What files of new groups contain by default, by hierarchy; `None`: they can't be read.
     pub(crate) fresh: HashMap<(usize, String), Option<String>>,
 }
@@ -68,6 +71,7 @@ impl<'t> Performer<'t> {
             inodes,
             of_units: HashSet::new(),
             unread: Vec::new(),
+            drop_ins: Known::default(),
             fresh,
         }
     }
@@ -198,4 +202,30 @@ pub(crate) fn unwritable(error: std::io::Error) -> Error {
         errno,
         hint: Some("df shows where the disk is full".to_owned()),
     })
+}
+
+/// Units whose drop-in files systemd did not read.
+#[derive(Debug)]
+pub(crate) struct Unread {
+    pub units: Vec<String>,
+    pub error: kernel::Error,
+}
+
+impl Unread {
+    /// The steps that wrote the files, each with what is to be said of it.
+    pub fn steps(&self, entries: &[Entry]) -> Vec<(usize, String)> {
+        let of = |(step, entry): (usize, &Entry)| match &entry.act {
+            Act::WriteDropIn { unit, path, .. } if self.units.contains(unit) => {
+                let error = Error::Kernel(self.error.clone()).in_words();
+                Some((step, format!("systemd did not read what changed in {}: {error}", path.display())))
+            }
+            _ => None,
+        };
+        entries.iter().enumerate().filter_map(of).collect()
+    }
+}
+
+/// Somebody made the file, or changed it: what is in it stays.
+pub(crate) fn drop_in_of_others(path: &Path) -> Error {
+    Error::DropInOfOthers { path: path.to_owned() }
 }

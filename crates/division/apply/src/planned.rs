@@ -4,6 +4,7 @@
 use std::{
     borrow::Cow,
     collections::{BTreeMap, BTreeSet},
+    path::Path,
 };
 
 use kernel::{Change, GroupName, Hierarchy, Host, Seat};
@@ -119,7 +120,8 @@ fn units(
     let with_file = if earlier.is_of_whole() { files.drop_ins() } else { Vec::new() };
     let history = earlier.history();
     let is_other = |text: String| plan::is_of_other_history(&text, history.as_deref());
-    let own = with_file.iter().filter(|(_, path)| !files.read(path).is_some_and(is_other));
+    let is_ours = |text: String| plan::is_drop_in(&text) && !is_other(text);
+    let own = with_file.iter().filter(|(_, path)| files.read(path).is_none_or(is_ours));
     let with_file = own.filter_map(|(unit, _)| UnitName::new(unit).ok());
     let mut all: BTreeSet<UnitName> = with_file.collect();
     all.extend(named.into_iter().cloned());
@@ -127,7 +129,25 @@ fn units(
     if all.is_empty() {
         return Ok(BTreeMap::new());
     }
-    files.units(&all).map_err(|error| no_answer(desired, &error))
+    let mut seen = files.units(&all).map_err(|error| no_answer(desired, &error))?;
+    for (unit, seen) in &mut seen {
+        seen.others = of_others(seen, unit, earlier);
+    }
+    Ok(seen)
+}
+
+/// What is in a unit's drop-in file that no plan may replace.
+fn of_others(seen: &SeenUnit, unit: &str, earlier: &Earlier) -> Option<String> {
+    let (text, file) = (seen.text.as_ref()?, &seen.drop_in);
+    if !plan::is_drop_in(text) {
+        return Some(format!("{file}, whose name is that of Ringfence's own file for {unit}, is somebody's"));
+    }
+    if plan::is_of_other_history(text, earlier.history().as_deref()) {
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("# ");
+        return earlier.is_of_whole().then(|| format!("{file} is of another history of Ringfence: {first}"));
+    }
+    (!earlier.wrote(Path::new(file), text))
+        .then(|| format!("{file} was changed since it was applied, and its lines would be lost"))
 }
 
 /// The layout with a group for each unit that fits a pattern, where systemd runs, and with what power saving requests.

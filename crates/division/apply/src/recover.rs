@@ -11,9 +11,10 @@ use crate::{
     carry_out::refused_steps,
     directories,
     journal::Journal,
+    lasting,
     pending::remaining,
     performer::Performer,
-    record::{By, Ending, Kind, Record, Result as End},
+    record::{By, Ending, Kind, Record, Result as End, Summary},
     remainder::Remainder,
     rollback::roll_back,
     undo::{To, undo_recovered},
@@ -108,16 +109,39 @@ impl std::fmt::Display for Recovered {
 /// [`Failure::State`].
 pub fn recover(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered>, Failure> {
     let mut recovered = Vec::new();
+    read_again(lock, target)?;
     recovered.extend(unfinished(lock, target)?);
     recovered.extend(undo_overdue(lock, target)?);
     Ok(recovered)
 }
 
+/// Lets systemd read what undos took back and it did not read: what fails stays open.
+fn read_again(lock: &Lock, target: Target<'_>) -> Result<(), Failure> {
+    let files = target.system.unit_files();
+    let mut units = Vec::new();
+    for stayed in lasting::last(lock.state(), target)?.iter().flat_map(Summary::stayed) {
+        if let (Act::WriteDropIn { path, unit, .. }, Before::DropIn(before)) =
+            (&stayed.entry.act, &stayed.entry.before)
+            && files.read(path) == *before
+            && !files.is_read(unit)
+        {
+            units.push(unit.clone());
+        }
+    }
+    if !units.is_empty() {
+        let _ = files.reload(&units);
+    }
+    Ok(())
+}
+
 fn unfinished(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Failure> {
     let Some(generation) = lock.state().unfinished()? else { return Ok(None) };
     let record = lock.state().journal(generation)?;
+    let is_lost = record.head.boot != target.system.boot();
     let of_undo = matches!(record.head.kind, Kind::Undo { .. });
     let mut journal = Journal::resume(lock, &record)?;
+    // of a unit's file that a reboot leaves, the process may have written a part
+    let record = lasting::of_boot(record, &target.system.boot());
     if let Some(result) = record.result {
         let how = if result.ending == Ending::Done { Recovery::Finished } else { Recovery::WasRolledBack };
         journal.rename()?;
@@ -125,7 +149,7 @@ fn unfinished(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Fail
         return Ok(Some(Recovered { generation, how, of_undo, left, replaced }));
     }
     let (mut refused, mut replaced) = (Vec::new(), Vec::new());
-    let (ending, how, left) = if record.head.boot != target.system.boot() {
+    let (ending, how, left) = if is_lost && (record.entries.is_empty() || record.begun.is_none()) {
         (Ending::LostAtBoot, Recovery::LostAtBoot, Vec::new())
     } else if !record.is_whole() || record.begun.is_none() && record.damage.is_none() {
         (Ending::NotBegun, Recovery::NotBegun, Vec::new())
@@ -167,6 +191,7 @@ fn put_back(
     let mut performer = Performer::of(target, &record.head.hierarchies);
     // hierarchies that its own steps mounted are counted after those that were there
     performer.count_mounted(&record.entries);
+    record.entries.iter().for_each(|entry| performer.drop_ins.add(entry));
     performer.affinities = record.affinities.clone();
     performer.moved = record.moved.clone();
     performer.actual = record.actual.clone();

@@ -6,7 +6,7 @@ use plan::Place;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    act::{Act, Entry},
+    act::{Act, Before, Entry},
     spot::Spot,
     target::Target,
 };
@@ -51,9 +51,14 @@ impl Remainder {
             (Act::SetKnob { instance, .. }, _) => {
                 target.system.knobs().read(instance).is_ok().then(|| self.entry.clone())
             }
-            (Act::WriteDropIn { path, .. }, _) => {
+            // until it was seen that it is as before, and that systemd knows
+            (Act::WriteDropIn { path, unit, .. }, Before::DropIn(before)) => {
                 let at = self.at(target.host)?;
-                path.exists().then(|| self.entry.at_hierarchy(at.id))
+                let files = target.system.unit_files();
+                let now = files.read(path);
+                let is_ours = now.as_deref().is_none_or(plan::is_drop_in);
+                let is_open = now != *before && is_ours || !files.is_read(unit);
+                is_open.then(|| self.entry.at_hierarchy(at.id))
             }
             (act, _) => {
                 let at = self.at(target.host)?;

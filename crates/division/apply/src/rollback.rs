@@ -1,10 +1,7 @@
 //! Rolls back what a generation changed, from its last step to its first, and goes on with the rest where one thing
 //! can't be rolled back. Used on failure, and for a generation whose process died.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::Seat;
 use plan::{Outsider, Place};
@@ -13,13 +10,15 @@ use units::group_path;
 use crate::{
     Error,
     act::{Act, Before, Entry},
-    affinity, inverse,
+    affinity,
+    already::is_so,
+    inverse,
     journal::Journal,
     knob,
     lift::lift,
     membership,
     perform::refill::refill,
-    performer::{DEVICES_V1, Performer},
+    performer::{DEVICES_V1, Performer, Unread},
     record::Affinity,
 };
 
@@ -56,6 +55,7 @@ pub(crate) fn roll_back(
         stay: BTreeSet::new(),
         came: BTreeMap::new(),
         inherited: Vec::new(),
+        unread: Vec::new(),
         left: Vec::new(),
     };
     let mut steps = BTreeSet::new();
@@ -72,8 +72,11 @@ pub(crate) fn roll_back(
             steps.insert(step);
         }
     }
-    if let Err(error) = back.performer.reload_units() {
-        back.left.push(error.in_words());
+    back.reload_units();
+    let unread = std::mem::take(&mut back.unread);
+    for (step, words) in unread.iter().flat_map(|unread| unread.steps(&entries[..=last])) {
+        steps.insert(step);
+        back.left.push(words);
     }
     steps.extend(back.inherit_sets());
     steps.extend(back.verify(&entries[..=last]));
@@ -91,6 +94,8 @@ struct Back<'b, 't, 'l> {
     came: BTreeMap<Place, Vec<Outsider>>,
     /// Steps that let groups that stay have the CPUs and memory nodes of their parents.
     inherited: Vec<(usize, Entry)>,
+    /// Units whose drop-in files systemd did not read.
+    unread: Vec<Unread>,
     left: Vec<String>,
 }
 
@@ -242,8 +247,17 @@ impl Back<'_, '_, '_> {
         self.left.extend(refill(self.performer, self.journal, step, entry, (place, files)));
     }
 
+    fn reload_units(&mut self) {
+        self.unread.extend(self.performer.reload_units().err());
+    }
+
     fn act(&mut self, step: usize, entry: &Entry, act: Act) {
-        if is_so(self.performer, &act) {
+        // whether systemd read a file that is so, the process that wrote it may not have lived to see
+        let is_file = matches!(act, Act::WriteDropIn { .. });
+        if !is_file {
+            self.reload_units();
+        }
+        if !is_file && is_so(self.performer, &act) {
             if let Act::CreateGroup { place } = &act {
                 self.performer.note_made(step, place, self.journal);
             }
@@ -303,35 +317,4 @@ pub(crate) fn at_or_below<'p>(sorted: impl Iterator<Item = &'p Place>, above: &P
     let near =
         sorted.take_while(|place| place.hierarchy == above.hierarchy && place.path.starts_with(&above.path));
     near.filter(|place| group_path::is_at_or_below(&place.path, &above.path)).cloned().collect()
-}
-
-/// Is it as the act would make it? `false` where that is unknown.
-pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
-    match act {
-        Act::Write { place, file, text } => performer.content(place, file).is_some_and(|actual| {
-            if settings::is_by_key(file) {
-                // weights come back to the digit
-                !file.ends_with("weight") && performer.means(place, file, text, &actual)
-            } else {
-                actual == text.trim_end_matches('\n')
-            }
-        }),
-        Act::WriteDropIn { path, text, .. } => performer.system().unit_files().read(path) == *text,
-        Act::SetKnob { knob: row, instance, text } => knob::is_so(performer, (row, instance, text)),
-        Act::CreateGroup { place } => performer.exists(place),
-        Act::RemoveGroup { place } => !performer.exists(place),
-        Act::DisableControllers { place, names } => {
-            let on = performer.content(place, "cgroup.subtree_control").unwrap_or_default();
-            !names.iter().any(|name| on.split_whitespace().any(|word| word == name))
-        }
-        Act::Mount { path, .. } => is_mounted(performer, path),
-        Act::Unmount { path, .. } => !is_mounted(performer, path),
-        _ => false,
-    }
-}
-
-/// As the kernel says now: what was known before does not show whether a step came to its end.
-fn is_mounted(performer: &Performer<'_>, path: &Path) -> bool {
-    let now = performer.host().kernel().hierarchies();
-    now.is_ok_and(|all| all.iter().any(|at| at.mount == path))
 }

@@ -18,9 +18,10 @@ use units::{CpuSet, Limit};
 
 use crate::{
     Bounds, Drift, Failure, State, Target,
-    act::Act,
+    act::{Act, Before},
     in_effect::{Decided, DropIn, Groups, add, drop_undecided},
     isolation::{self, KnobStatus},
+    lasting,
     made::renamed,
     membership::{Membership, threads},
     performer::{DEVICES_V1, Performer, name},
@@ -101,12 +102,12 @@ pub struct Task {
 /// # Errors
 /// [`Failure::State`].
 pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Failure> {
-    let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
+    let last = lasting::last(state, target)?;
     let in_effect = last.as_ref().map(|last| last.in_effect().to_vec()).unwrap_or_default();
     let mut decided: Groups = BTreeMap::new();
     let (mut dropped, mut records) = (None, Vec::new());
     for generation in in_effect {
-        let Some(record) = state.record_in_effect(generation)? else { continue };
+        let Some(record) = lasting::record(state, target, generation)? else { continue };
         // by hand: `status` compares what a layout decides with what the kernel has, without regard to the writer
         if record.head.kind == Kind::Set {
             continue;
@@ -123,11 +124,11 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         dropped.iter().flat_map(|head| head.dropped.adopted.iter().filter_map(head.here(target.host)));
     let adopted: BTreeSet<Place> = adopted.collect();
     let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
-    let mut knobs_left: BTreeMap<String, Vec<Drift>> = BTreeMap::new();
+    let mut left: BTreeMap<String, Vec<Drift>> = BTreeMap::new();
     for stayed in last.iter().flat_map(Summary::stayed) {
         let Some(entry) = stayed.here(target) else { continue };
         if let Some(drift) = isolation::not_restored(target, &stayed) {
-            knobs_left.entry(entry.group.clone()).or_default().push(drift);
+            left.entry(entry.group.clone()).or_default().push(drift);
         }
         let Some(place) = entry.act.place().cloned() else { continue };
         // a group above may have been made for the sake of the one that the step is about
@@ -160,13 +161,24 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
                     group.not_restored.entry((place, file.clone())).or_insert(before);
                 }
             }
+            (Act::WriteDropIn { path, unit, .. }, Before::DropIn(before)) => {
+                // what a generation in effect writes is compared with that
+                let is_of_layout = |of: &Decided| of.drop_in.as_ref().is_some_and(|of| of.path == *path);
+                if decided.values().any(is_of_layout) {
+                    continue;
+                }
+                let is_written = target.system.unit_files().read(path) != *before;
+                let (file, unit, generation) = (path.clone(), unit.clone(), stayed.generation);
+                let drift = Drift::DropInStays { file, unit, generation, is_written };
+                left.entry(entry.group.clone()).or_default().push(drift);
+            }
             _ => {}
         }
     }
     decided.retain(|_, decided| {
         !decided.places.is_empty() || !decided.writes.is_empty() || !decided.owners.is_empty()
     });
-    for group in knobs_left.keys() {
+    for group in left.keys() {
         decided.entry(group.clone()).or_default();
     }
     // with one hierarchy nobody can be in a part of a group only
@@ -194,7 +206,7 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         let knobs: Vec<KnobStatus> = own.collect();
         let mut status = of(&scene, group, decided);
         status.drift.extend(knobs.iter().filter_map(KnobStatus::drift));
-        status.drift.extend(knobs_left.get(&status.group).cloned().into_iter().flatten());
+        status.drift.extend(left.get(&status.group).cloned().into_iter().flatten());
         GroupStatus { knobs, ..status }
     });
     // what was taken back and is not there is nobody's
@@ -215,7 +227,8 @@ pub fn layout_in_effect(state: &State, target: Target<'_>) -> Result<Option<Head
             continue;
         }
         let head = state.summary(generation)?.head;
-        if head.layout {
+        // of one of an earlier boot at most drop-in files are left
+        if head.layout && head.boot == target.system.boot() {
             return Ok(Some(head));
         }
     }

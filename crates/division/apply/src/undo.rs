@@ -24,10 +24,12 @@ use units::group_path;
 use crate::{
     Difference, Drift, Failure, GroupStatus, Lock, Meta, Outcome, State, Target,
     act::{Act, Before, Entry, devices_of},
+    already::is_so,
     carry_out::{Change, carry_out},
     frequencies::give_back,
     inverse,
     knob::is_ours,
+    lasting,
     lift::lift,
     made::{Inodes, remade, renamed},
     occupied::Occupied,
@@ -35,7 +37,7 @@ use crate::{
     performer::{DEVICES_V1, Performer},
     record::{Affinity, Head, Kind, Record},
     remainder::Remainder,
-    rollback::{at_or_below, is_so},
+    rollback::at_or_below,
     state::UNDOABLE,
     status::status,
 };
@@ -60,7 +62,8 @@ pub(crate) fn undo_recovered(
     let nothing = || Failure::NothingRecorded { directory: state.directory().to_owned() };
     let last = state.last()?.ok_or_else(nothing)?;
     let boot = target.system.boot();
-    let here = Some(&last).filter(|last| last.head.boot == boot);
+    let here = lasting::last(state, target)?;
+    let here = here.as_ref();
     let now: Vec<u32> = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();
     let stayed: Vec<Remainder> = here.map(|last| last.stayed()).unwrap_or_default();
     let (to, wanted) = match to {
@@ -71,7 +74,7 @@ pub(crate) fn undo_recovered(
         },
         To::After(0) => (0, Vec::new()),
         To::After(requested) => {
-            (*requested, in_effect_after(state, *requested, last.head.generation, &boot)?)
+            (*requested, in_effect_after(state, *requested, (last.head.generation, &now), &boot)?)
         }
         To::Without(is_meant) => {
             let mut wanted = Vec::new();
@@ -103,7 +106,7 @@ pub(crate) fn undo_recovered(
     let undone: BTreeSet<u32> =
         now[common..].iter().copied().chain(tried.iter().map(|stayed| stayed.generation)).collect();
     for &generation in undone.iter().rev() {
-        let record = state.record_in_effect(generation)?;
+        let record = lasting::record(state, target, generation)?;
         steps.renamed = renamed(&record, target);
         if now[common..].contains(&generation) {
             match &record {
@@ -125,12 +128,13 @@ pub(crate) fn undo_recovered(
     let removed = steps.removals();
     if wanted.len() > common {
         // one that is removed again may not be the one that a generation made
-        let records = wanted.iter().filter_map(|generation| state.record_in_effect(*generation).transpose());
+        let records =
+            wanted.iter().filter_map(|generation| lasting::record(state, target, *generation).transpose());
         let records: Vec<Record> = records.collect::<Result<_, _>>()?;
         steps.remade.extend(remade(&records, state, target)?);
     }
     for &generation in &wanted[common..] {
-        match state.record_in_effect(generation)? {
+        match lasting::record(state, target, generation)? {
             Some(record) => steps.again(&record),
             None => steps.left.push(unrecorded(generation)),
         }
@@ -216,14 +220,22 @@ fn unrecorded(generation: u32) -> String {
     format!("what generation {generation} changed is not known: its record was moved away")
 }
 
-fn in_effect_after(state: &State, requested: u32, last: u32, boot: &str) -> Result<Vec<u32>, Failure> {
+/// `now`: those in effect, of an earlier boot as far as they outlived it.
+fn in_effect_after(
+    state: &State,
+    requested: u32,
+    (last, now): (u32, &[u32]),
+    boot: &str,
+) -> Result<Vec<u32>, Failure> {
     if !state.finished()?.contains(&requested) {
         return Err(Failure::NoGeneration { requested, last });
     }
     let record = state.summary(requested)?;
     let wanted = record.in_effect().to_vec();
     if record.head.boot != boot && !wanted.is_empty() {
-        return Err(Failure::OtherBoot { generation: requested });
+        let left: Vec<u32> = wanted.into_iter().filter(|generation| now.contains(generation)).collect();
+        let is_before = left.last() == Some(&requested) && left.len() < now.len() && now.starts_with(&left);
+        return if is_before { Ok(left) } else { Err(Failure::OtherBoot { generation: requested }) };
     }
     Ok(wanted)
 }

@@ -47,6 +47,8 @@ pub trait UnitFiles {
     /// # Errors
     /// It does not answer, or refuses.
     fn reload(&self, units: &[String]) -> Result<(), Error>;
+    /// Did systemd read the unit's files since they were changed last? `false` where it does not say so.
+    fn is_read(&self, unit: &str) -> bool;
 }
 
 /// No systemd.
@@ -84,6 +86,10 @@ impl UnitFiles for NoUnits {
 
     fn reload(&self, _units: &[String]) -> Result<(), Error> {
         Ok(())
+    }
+
+    fn is_read(&self, _unit: &str) -> bool {
+        true
     }
 }
 
@@ -133,7 +139,8 @@ impl UnitFiles for Systemd {
             };
             let text = self.read(Path::new(&drop_in));
             let (load, root, properties) = (unit.load, unit.root, unit.properties);
-            (name.to_string(), SeenUnit { load, near, path, root, properties, drop_in, text })
+            let others = None;
+            (name.to_string(), SeenUnit { load, near, path, root, properties, drop_in, text, others })
         });
         Ok(seen.collect())
     }
@@ -200,6 +207,11 @@ impl UnitFiles for Systemd {
                 hint: Some(Command::new("mv").arg(path.to_string_lossy()).arg("/root").to_string()),
             });
         }
+        let new = directory.join(".90-ringfence.new");
+        let _ = fs::remove_file(&new); // left behind by a process that was killed
+        if text.is_some() && self.read(path).as_deref() == text {
+            return Ok(());
+        }
         let Some(text) = text else {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -210,9 +222,7 @@ impl UnitFiles for Systemd {
             let _ = fs::remove_dir(directory); // others' drop-in files may be there
             return Ok(());
         };
-        let new = directory.join(".90-ringfence.new");
         let written = fs::create_dir_all(directory).and_then(|()| {
-            let _ = fs::remove_file(&new); // left behind by a process that was killed
             let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&new)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
@@ -226,19 +236,11 @@ impl UnitFiles for Systemd {
     }
 
     fn reload(&self, units: &[String]) -> Result<(), Error> {
-        // systemd writes a file for the flag, which says nothing new
-        let flag_files = |unit: &String| {
-            ["system.control", "transient"]
-                .map(|of| PathBuf::from(format!("/run/systemd/{of}/{unit}.d/50-{}.conf", systemd::FLAG)))
-        };
-        let files: Vec<PathBuf> = units.iter().flat_map(flag_files).filter(|file| !file.exists()).collect();
+        let mut removed = units.iter().filter(|unit| remove_flags(unit)).count();
+        units.iter().for_each(|unit| note_flags(unit));
         let names: Vec<&str> = units.iter().map(String::as_str).collect();
         let reloaded = systemd::reload(&names, self.reload);
-        let mut removed = 0;
-        for file in files.iter().filter(|file| fs::remove_file(file).is_ok()) {
-            let _ = file.parent().map(fs::remove_dir); // files of others may be there
-            removed += 1;
-        }
+        removed += units.iter().filter(|unit| remove_flags(unit)).count();
         reloaded?;
         if removed > 0 {
             // until then DropInPaths= names them, and a restart warns that they changed
@@ -246,6 +248,42 @@ impl UnitFiles for Systemd {
         }
         Ok(())
     }
+
+    fn is_read(&self, unit: &str) -> bool {
+        !Systemd::runs() || systemd::needs_reload(unit).is_ok_and(|needs| !needs)
+    }
+}
+
+/// The files that systemd writes for the flag that a reload sets, and which say nothing new.
+fn flag_files(unit: &str) -> [PathBuf; 2] {
+    ["system.control", "transient"]
+        .map(|of| PathBuf::from(format!("/run/systemd/{of}/{unit}.d/50-{}.conf", systemd::FLAG)))
+}
+
+/// Where it is noted which of them are not there before a reload: who kills it must not leave them.
+fn note(unit: &str) -> PathBuf {
+    Path::new("/run/ringfence/flags").join(unit)
+}
+
+fn note_flags(unit: &str) {
+    let absent = flag_files(unit).into_iter().filter(|file| !file.exists());
+    let lines: String = absent.map(|file| format!("{}\n", file.display())).collect();
+    let note = note(unit);
+    // without it the file stays if this process is killed now
+    let _ = note.parent().map(fs::create_dir_all);
+    let _ = fs::write(note, lines);
+}
+
+/// Removes those that a reload made; were there any?
+fn remove_flags(unit: &str) -> bool {
+    let noted = fs::read_to_string(note(unit)).unwrap_or_default();
+    let mut removed = false;
+    for file in flag_files(unit).iter().filter(|file| noted.lines().any(|line| Path::new(line) == **file)) {
+        removed |= fs::remove_file(file).is_ok();
+        let _ = file.parent().map(fs::remove_dir); // files of others may be there
+    }
+    let _ = fs::remove_file(note(unit));
+    removed
 }
 
 fn refused(what: &str, path: &Path, error: &std::io::Error) -> Error {

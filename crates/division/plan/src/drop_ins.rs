@@ -1,9 +1,9 @@
 //! What a unit's drop-in file says, and in which order it and the group's own files
 //! are written. systemd sets what the file says whenever it starts the unit or reads its files again.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
-use layout::{Desired, Group, UnitName};
+use layout::{Desired, Group, Origin, UnitName};
 use settings::{Controller, GroupName, Version};
 use units::hint::Command;
 
@@ -29,6 +29,18 @@ fn header(history: Option<&str>) -> String {
 pub fn is_of_other_history(text: &str, history: Option<&str>) -> bool {
     let first = text.lines().next().unwrap_or_default();
     first.starts_with(HEADER) && first != header(history)
+}
+
+/// Is it the text of a drop-in file that Ringfence wrote, of whichever history?
+pub fn is_drop_in(text: &str) -> bool {
+    text.starts_with(HEADER)
+}
+
+/// How lines of somebody's in our drop-in file go on: from a file of their own.
+pub fn keep_lines(path: &Path) -> String {
+    let to = path.with_file_name("50-kept.conf");
+    let mv = Command::new("mv -n").arg(path.to_string_lossy()).arg(to.to_string_lossy());
+    format!("{mv} keeps them in force; what Ringfence wrote goes from it by hand")
 }
 
 /// What the units' files are to say: by the unit's place.
@@ -90,11 +102,38 @@ impl<'h> DropIns<'h> {
                     });
                 }
             }
+            if let Some(message) = seen.and_then(|seen| seen.others.clone()) {
+                problems.push(Problem::Value {
+                    group: home.group.name.to_string(),
+                    message,
+                    origin: unit.origin.clone(),
+                    hint: seen.map(|seen| keep_lines(Path::new(&seen.drop_in))),
+                });
+            }
             let header = header(observed.history.as_deref());
             let text = format!("{header}\n[{}]\n{}\n", unit.value.section(), lines.join("\n"));
             by_place.insert(place.clone(), DropIn { group: &home.group.name, unit: &unit.value, text });
         }
-        DropIns { by_place }
+        let drop_ins = DropIns { by_place };
+        problems.extend(drop_ins.unnamed_of_others(observed));
+        drop_ins
+    }
+
+    /// Files of units that the layout no longer names, in which somebody wrote.
+    fn unnamed_of_others<'s>(&'s self, observed: &'s Observed) -> impl Iterator<Item = Problem> + 's {
+        let others = observed.units.iter().flatten().filter(|(unit, _)| !self.names(unit));
+        others.filter_map(|(unit, seen)| {
+            Some(Problem::Refused {
+                message: format!("the layout no longer names {unit}: {}", seen.others.as_ref()?),
+                origin: Origin::outside_files("<units>"),
+                hint: keep_lines(Path::new(&seen.drop_in)),
+                version: Version::V2,
+            })
+        })
+    }
+
+    fn names(&self, unit: &str) -> bool {
+        self.by_place.values().any(|drop_in| drop_in.unit.as_str() == unit)
     }
 
     /// Is there nothing to do about any unit?
@@ -179,8 +218,7 @@ impl<'h> DropIns<'h> {
 
     /// Takes away the drop-in files of units that the layout does not name.
     fn unnamed<'s>(&'s self, observed: &'s Observed) -> impl Iterator<Item = Step> + 's {
-        let named = |unit: &str| self.by_place.values().any(|drop_in| drop_in.unit.as_str() == unit);
-        let others = observed.units.iter().flatten().filter(move |(unit, _)| !named(unit));
+        let others = observed.units.iter().flatten().filter(|(unit, _)| !self.names(unit));
         others.filter_map(|(unit, seen)| {
             let text = seen.text.clone()?;
             let group = GroupName::new(&format!("/{}", seen.path)).ok()?;
@@ -311,7 +349,7 @@ fn lines_for(write: &Wanted, seen: Option<&SeenUnit>) -> Result<Vec<String>, (St
 }
 
 /// Where the layout says what is written to the file.
-fn origin_of(home: &Home<'_>, file: &str) -> layout::Origin {
+fn origin_of(home: &Home<'_>, file: &str) -> Origin {
     let demands = &home.group.demands;
     let assigned = demands.settings.iter().find(|assigned| {
         let names = assigned.found.files(Version::V2);

@@ -59,7 +59,7 @@ pub mod doctor;
 pub use cgset::as_cgset;
 pub use coverage::{Coverage, coverage};
 pub use cpusets::{CPUS, EXCLUSIVE, ISOLATED, PARTITION};
-pub use drop_ins::{drop_in, first_cpuset, is_of_other_history};
+pub use drop_ins::{drop_in, first_cpuset, is_drop_in, is_of_other_history, keep_lines};
 pub use expand::{Expansion, expand, patterns};
 pub use facts::MachineFacts;
 pub use homes::places;

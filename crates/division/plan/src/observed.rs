@@ -73,6 +73,9 @@ pub struct SeenUnit {
     /// What that contains; `None` if it is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Why that may not be replaced: somebody made the file, or wrote in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others: Option<String>,
 }
 
 impl SeenUnit {

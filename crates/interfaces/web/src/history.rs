@@ -61,8 +61,7 @@ pub fn history(program: &Program) -> Result<History, Problem> {
             return Ok(History { generations: Vec::new(), pending: None, newest: 0, problem: Some(problem) });
         }
     };
-    let boot = apply::System::boot(&running);
-    let mut in_effect = apply::in_effect(&all, &boot);
+    let mut in_effect = apply::in_effect_now(&state, target, &all);
     in_effect.retain(|generation| !apply::is_gone(&state, target, *generation));
     Ok(History {
         newest: all.iter().map(Generation::generation).max().unwrap_or(0),

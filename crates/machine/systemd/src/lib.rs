@@ -7,4 +7,4 @@ mod unit;
 
 pub use bus::{ANSWER, RELOAD};
 pub use delegated::ensure_unit;
-pub use unit::{FLAG, Unit, active, fitting, near, pinned, reload, units};
+pub use unit::{FLAG, Unit, active, fitting, near, needs_reload, pinned, reload, units};

@@ -193,5 +193,20 @@ pub fn reload(names: &[&str], patience: Duration) -> Result<(), UnitError> {
     })
 }
 
+/// Were files of the unit changed since systemd read them (`NeedDaemonReload=`)? Not of one that is not loaded.
+///
+/// # Errors
+/// As [`units`].
+pub fn needs_reload(name: &str) -> Result<bool, UnitError> {
+    zbus::block_on(async {
+        let systemd = Systemd::connect().await?;
+        let object = systemd.call("GetUnit", &name).await;
+        match object.and_then(|reply| reply.body().deserialize::<OwnedObjectPath>()) {
+            Ok(object) => systemd.get(object.as_str(), UNIT, "NeedDaemonReload").await,
+            Err(_) => Ok(false),
+        }
+    })
+}
+
 /// A flag of units with a control group that systemd has switched on by itself, and that limits nothing.
 pub const FLAG: &str = "TasksAccounting";

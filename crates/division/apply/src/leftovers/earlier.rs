@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
     rc::Rc,
 };
 
@@ -13,6 +13,7 @@ use crate::{
     act::{Act, Entry},
     in_effect::{self, Groups},
     isolation,
+    lasting::{self, Known},
     made::{self, Changed},
     originals::{self, Original},
     record::Record,
@@ -51,12 +52,13 @@ impl Earlier {
     /// [`Failure::State`].
     pub fn read(state: &State, target: Target<'_>) -> Result<Earlier, Failure> {
         let records = layouts(state, target)?;
-        let last = state.last()?.filter(|last| last.head.boot == target.system.boot());
+        let last = lasting::last(state, target)?;
         let stayed = last.as_ref().map(crate::Summary::stayed).unwrap_or_default();
         let mut of_stayed: BTreeMap<u32, Rc<Record>> = BTreeMap::new();
         for Remainder { generation, .. } in &stayed {
             if !of_stayed.contains_key(generation) && state.is_there(*generation) {
-                of_stayed.insert(*generation, Rc::new(state.record(*generation)?));
+                let record = lasting::of_boot(state.record(*generation)?, &target.system.boot());
+                of_stayed.insert(*generation, Rc::new(record));
             }
         }
         let changed = Changed::of(&records, target);
@@ -118,6 +120,14 @@ impl Earlier {
         (head.dropped.gone.iter().filter_map(&here).collect(), files.collect())
     }
 
+    /// Is a text of a drop-in file as a generation wrote it?
+    pub(crate) fn wrote(&self, path: &Path, text: &str) -> bool {
+        let mut known = Known::default();
+        let entries = self.records.iter().flat_map(|record| record.entries.iter().chain(&record.decided));
+        entries.chain(self.stayed.iter().map(|(stayed, _)| &stayed.entry)).for_each(|entry| known.add(entry));
+        known.wrote(path, text)
+    }
+
     /// The directory of the history, if it is not the default one.
     pub(crate) fn history(&self) -> Option<String> {
         let directory = self.directory.to_string_lossy();
@@ -147,13 +157,12 @@ impl Earlier {
 }
 
 fn layouts(state: &State, target: Target<'_>) -> Result<Vec<Record>, Failure> {
-    let Some(last) = state.last()?.filter(|last| last.head.boot == target.system.boot()) else {
-        return Ok(Vec::new());
-    };
+    let Some(last) = lasting::last(state, target)? else { return Ok(Vec::new()) };
+    let boot = target.system.boot();
     let mut records = Vec::new();
     for generation in last.in_effect() {
         if state.is_there(*generation) && state.summary(*generation)?.head.layout {
-            records.push(state.record(*generation)?);
+            records.push(lasting::of_boot(state.record(*generation)?, &boot));
         }
     }
     Ok(records)

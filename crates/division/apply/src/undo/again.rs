@@ -58,10 +58,11 @@ impl Steps<'_> {
             }
             return self.push(entry);
         };
-        if let Act::WriteDropIn { .. } = &entry.act {
+        if let Act::WriteDropIn { unit, .. } = &entry.act {
             // a later step of this undo may be about a file that an earlier one wrote
             let earlier = self.entries.iter().any(|earlier| entry.act.covers(&earlier.act));
-            if earlier || !is_so(&self.performer, &entry.act) {
+            let is_read = || self.performer.system().unit_files().is_read(unit);
+            if earlier || !is_so(&self.performer, &entry.act) || !is_read() {
                 self.push(Entry { before: Before::Nothing, ..entry });
             }
             return;

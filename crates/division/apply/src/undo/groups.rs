@@ -171,7 +171,7 @@ impl Steps<'_> {
     pub(super) fn report_gone(&mut self, stay: &[u32], removed: &BTreeSet<Place>) -> Result<(), Failure> {
         let (mut groups, mut layout) = (in_effect::Groups::new(), None);
         for &generation in stay {
-            let Some(record) = self.state.record_in_effect(generation)? else { continue };
+            let Some(record) = lasting::record(self.state, self.target, generation)? else { continue };
             // what is set by hand goes with its group
             if record.head.kind != Kind::Set {
                 in_effect::add(&record, self.target, &mut groups);

@@ -49,7 +49,7 @@ impl Steps<'_> {
         state: &State,
     ) -> Result<bool, Failure> {
         for &later in wanted.iter().filter(|later| **later > since) {
-            let record = state.record_in_effect(later)?;
+            let record = lasting::record(state, self.target, later)?;
             if record.is_some_and(|record| record.entries.iter().any(|entry| entry.act.covers(act))) {
                 return Ok(true);
             }

@@ -18,7 +18,7 @@ impl Steps<'_> {
         let is_write = |entry: &Entry| matches!(entry.act, Act::Write { .. });
         if ours.iter().any(is_write) {
             for &generation in undone {
-                let Some(record) = state.record_in_effect(generation)? else { continue };
+                let Some(record) = lasting::record(state, self.target, generation)? else { continue };
                 let now = record.hierarchies(self.performer.host());
                 let writes = record.entries.iter().filter(|entry| is_write(entry));
                 ours.extend(writes.filter_map(|entry| self.here(&now, entry)).collect::<Vec<_>>());
@@ -85,7 +85,7 @@ impl Steps<'_> {
     /// Does a generation after `since` that stays in effect change the group or one below it?
     fn is_used(&self, place: &Place, wanted: &[u32], since: u32, state: &State) -> Result<bool, Failure> {
         for &later in wanted.iter().filter(|later| **later > since) {
-            let Some(record) = state.record_in_effect(later)? else { continue };
+            let Some(record) = lasting::record(state, self.target, later)? else { continue };
             let now = record.hierarchies(self.performer.host());
             let adopted = record.head.dropped.adopted.iter();
             let places = record.entries.iter().filter_map(|entry| entry.act.place()).chain(adopted);

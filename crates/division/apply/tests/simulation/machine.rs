@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use apply::System;
+use apply::{NoUnits, System, UnitFiles};
 use fake::Fake;
 use kernel::{Hierarchy, Host, Kernel, Ownership, Process};
 use plan::Owned;
@@ -18,7 +18,10 @@ use rustix::io::Errno;
 use settings::Controller;
 use units::CpuSet;
 
-use crate::places::{Knobs, Places};
+use crate::{
+    places::{Knobs, Places},
+    systemd::Units,
+};
 
 /// A worker of the kernel by this name ends once it refused other CPUs.
 pub const IDLE_WORKER: &str = "kworker/0:1";
@@ -56,7 +59,7 @@ impl Faults {
         self.hit.load(Ordering::Relaxed) > 0
     }
 
-    fn change<E>(
+    pub fn change<E>(
         &self,
         act: impl FnOnce() -> Result<(), E>,
         refused: impl FnOnce(Errno) -> E,
@@ -185,6 +188,8 @@ pub struct Sim {
     affinities: Arc<Mutex<std::collections::BTreeMap<u32, CpuSet>>>,
     all: CpuSet,
     knobs: Knobs,
+    /// systemd, where there is one.
+    pub units: Option<Units>,
 }
 
 /// The CPUs of threads that were changed, which outlive the process that changed them.
@@ -220,6 +225,7 @@ impl Sim {
             affinities: affinities.clone(),
             all: CpuSet::range(0, cpus - 1),
             knobs: Knobs { places: places.clone(), faults: faults.clone() },
+            units: None,
         };
         (host, sim)
     }
@@ -294,6 +300,12 @@ impl System for Sim {
         let (fake, faults, places) = (self.fake.clone(), self.faults.clone(), self.knobs.places.clone());
         let kernel = Faulty { fake, faults, places };
         Host::even_without_hierarchies(Box::new(kernel))
+    }
+    fn unit_files(&self) -> &dyn UnitFiles {
+        match &self.units {
+            Some(units) => units,
+            None => &NoUnits,
+        }
     }
     fn knobs(&self) -> &dyn knobs::Machine {
         &self.knobs

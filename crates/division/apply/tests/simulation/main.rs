@@ -16,6 +16,8 @@ mod random;
 mod rules;
 mod run;
 mod shared;
+mod systemd;
+mod units;
 mod world;
 
 use std::collections::BTreeMap;

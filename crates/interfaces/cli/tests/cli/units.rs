@@ -27,7 +27,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("what is set holds over reloads, a reexec and restarts, and an undo leaves nothing", holds),
         ("a limit below the use is refused before systemd sets it", below_the_use),
         ("a unit that does not run has its limits from its start on", not_running),
-        ("a drop-in file that somebody changed or removed is drift, and apply writes it again", by_hand),
+        ("a changed drop-in file is drift and stays, and one that is gone is written again", by_hand),
         ("what a layout no longer names goes back", dropped),
         ("a failure rolls the drop-in file back", rolled_back),
         ("kill -9 of an apply at any moment leaves nothing once it is undone", killed),
@@ -251,10 +251,24 @@ fn by_hand(world: &Arc<World>) {
     let unit = Unit::new(world, "unit-by-hand", "");
     unit.apply("[groups.{g}]\nunit = \"{u}\"\npids.max = 77\n");
     let applied = fs::read_to_string(unit.drop_in()).unwrap();
-    fs::write(unit.drop_in(), format!("{applied}MemoryMax=1G\n")).unwrap();
+    let edited = format!("{applied}MemoryMax=1G\n");
+    fs::write(unit.drop_in(), &edited).unwrap();
     says(&unit.desk.ends("status {s}", 3), &["was changed since it was applied"]);
+    let (code, _, error) = unit.desk.run("apply {d}/l.toml {s}");
+    assert!(code == 1 || code == 2, "{code}: {error}");
+    says(&error, &["was changed since it was applied", "hint: mv -n /etc/systemd/system/"]);
+    let (code, _, error) = unit.desk.run("undo {s}");
+    assert_eq!(code, 3, "{error}");
+    says(&error, &["has lines that are not Ringfence's", "mv -n /etc/systemd/system/"]);
+    assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), edited);
+    says(&unit.desk.ends("status {s}", 3), &["of generation 1, which was undone, is in force"]);
+    // as the hint says
+    let kept = unit.drop_in().with_file_name("50-kept.conf");
+    fs::rename(unit.drop_in(), &kept).unwrap();
     unit.desk.ends("apply {d}/l.toml {s}", 0);
     assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), applied);
+    assert_eq!(unit.show("MemoryMax"), "1073741824");
+    fs::remove_file(kept).unwrap();
     fs::remove_file(unit.drop_in()).unwrap();
     says(&unit.desk.ends("status {s}", 3), &["was removed"]);
     unit.desk.ends("apply {d}/l.toml {s}", 0);
@@ -317,7 +331,10 @@ fn killed(world: &Arc<World>) {
     let unit = Unit::new(world, "unit-killed", "");
     let picture = |unit: &Unit| {
         let shown = unit.shows(["MemoryMax", "TasksMax", "CPUWeight"]);
-        (unit.holds("pids.max"), unit.holds("memory.max"), shown, unit.drop_in().exists())
+        // what systemd writes for the flag that a reload sets
+        let flag = format!("/run/systemd/system.control/{}.d/50-TasksAccounting.conf", unit.name);
+        let files = [unit.drop_in().exists(), Path::new(&flag).exists()];
+        (unit.holds("pids.max"), unit.holds("memory.max"), shown, files)
     };
     let before = picture(&unit);
     let layout = "[groups.{g}]\nunit = \"{u}\"\npids.max = 77\nmemory.max = \"256M\"\ncpu.weight = 70\n";

@@ -16,6 +16,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("a unit that another group is from now on has that group's settings alone", renamed_group),
         ("a unit that is in another slice than at the apply is drift", moved),
         ("an alias of a unit is that unit", alias),
+        ("a file of somebody's under the name of our drop-in file is refused and stays", others_file),
         ("what is no regular file in the place of our drop-in file is refused", no_file),
     ];
     of_cases(world, NEEDS, cases)
@@ -79,6 +80,30 @@ fn alias(world: &Arc<World>) {
     unit.desk.ends("undo {s}", 0);
     fs::remove_file(other).unwrap();
     assert_ne!(unit.holds("pids.max").as_deref(), Some("77"));
+}
+
+fn others_file(world: &Arc<World>) {
+    let unit = Unit::new(world, "unit-others-file", "");
+    let theirs = "[Service]\nMemoryMax=1G\n";
+    fs::create_dir_all(unit.drop_in().parent().unwrap()).unwrap();
+    fs::write(unit.drop_in(), theirs).unwrap();
+    unit.desk.write("l.toml", "[groups.{g}]\nunit = \"{u}\"\npids.max = 77\n");
+    for command in ["plan {d}/l.toml", "apply {d}/l.toml {s}"] {
+        let (code, _, error) = unit.desk.run(command);
+        assert!(code == 1 || code == 2, "{command}: {code}: {error}");
+        says(&error, &["is somebody's", "hint: mv -n /etc/systemd/system/"]);
+    }
+    // a layout without the unit has nothing to do with it
+    unit.desk.write("other.toml", "[groups.\"{g}-rt\"]\npids.max = 9\n");
+    unit.desk.ends("apply {d}/other.toml {s}", 0);
+    unit.desk.ends("undo 0 {s}", 0);
+    assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), theirs);
+    fs::rename(unit.drop_in(), unit.drop_in().with_file_name("50-kept.conf")).unwrap();
+    unit.desk.ends("apply {d}/l.toml {s}", 0);
+    unit.desk.ends("undo {s}", 0);
+    let kept = unit.drop_in().with_file_name("50-kept.conf");
+    assert_eq!(fs::read_to_string(&kept).unwrap(), theirs);
+    fs::remove_file(kept).unwrap();
 }
 
 fn no_file(world: &Arc<World>) {

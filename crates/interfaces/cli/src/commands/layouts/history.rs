@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use apply::{Generation, Running, System, Target};
+use apply::{Generation, Running, Target};
 use serde_json::{Value, json};
 
 use super::{
@@ -18,7 +18,7 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
     let (host, running) = (host_even_unmounted()?, Running::new());
     let target = Target { host: &host, system: &running };
     let mut all = apply::generations_or_lost(&state, target)?;
-    let mut in_effect = apply::in_effect(&all, &running.boot());
+    let mut in_effect = apply::in_effect_now(&state, target, &all);
     in_effect.retain(|generation| !apply::is_gone(&state, target, *generation));
     let is_empty = all.is_empty();
     if let Some(wanted) = args.generation {

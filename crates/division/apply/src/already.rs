@@ -1,0 +1,36 @@
+//! Is something as an act would make it? Only reads.
+
+use std::path::Path;
+
+use crate::{act::Act, knob, performer::Performer};
+
+/// Is it as the act would make it? `false` where that is unknown.
+pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
+    match act {
+        Act::Write { place, file, text } => performer.content(place, file).is_some_and(|actual| {
+            if settings::is_by_key(file) {
+                // weights come back to the digit
+                !file.ends_with("weight") && performer.means(place, file, text, &actual)
+            } else {
+                actual == text.trim_end_matches('\n')
+            }
+        }),
+        Act::WriteDropIn { path, text, .. } => performer.system().unit_files().read(path) == *text,
+        Act::SetKnob { knob: row, instance, text } => knob::is_so(performer, (row, instance, text)),
+        Act::CreateGroup { place } => performer.exists(place),
+        Act::RemoveGroup { place } => !performer.exists(place),
+        Act::DisableControllers { place, names } => {
+            let on = performer.content(place, "cgroup.subtree_control").unwrap_or_default();
+            !names.iter().any(|name| on.split_whitespace().any(|word| word == name))
+        }
+        Act::Mount { path, .. } => is_mounted(performer, path),
+        Act::Unmount { path, .. } => !is_mounted(performer, path),
+        _ => false,
+    }
+}
+
+/// As the kernel says now: what was known before does not show whether a step came to its end.
+fn is_mounted(performer: &Performer<'_>, path: &Path) -> bool {
+    let now = performer.host().kernel().hierarchies();
+    now.is_ok_and(|all| all.iter().any(|at| at.mount == path))
+}
