@@ -1,6 +1,6 @@
 //! Which groups are there because a generation made them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use plan::Place;
 use settings::Version;
@@ -106,27 +106,48 @@ impl Changed {
     /// Where those are by now that somebody renamed, as v1 allows: in the same group above, which may have been renamed
     /// itself.
     pub fn renamed(&self, target: Target<'_>) -> BTreeMap<Place, Place> {
-        let kernel = target.host.kernel();
+        let mut beside = Beside { target, listed: HashMap::new() };
         let mut renamed: BTreeMap<Place, Place> = BTreeMap::new();
         // groups come before those below them
         for (place, (inodes, _)) in self.places.iter().filter(|(place, _)| place.version == Version::V1) {
             let path = group_path::parent(&place.path).unwrap_or_default().to_owned();
             let above = Place { path, ..place.clone() };
-            let at = &target.host.hierarchies()[place.hierarchy];
             let above_now = renamed.get(&above).cloned();
             for above in std::iter::once(above).chain(above_now) {
-                let beside = kernel.children(at, &above.path).unwrap_or_default();
-                let beside = beside.iter().map(|name| group_path::join(&above.path, name));
-                let mut beside =
-                    beside.map(|path| Place { path, ..place.clone() }).filter(|other| other != place);
-                let is_it = |other: &Place| inode(other, target).is_some_and(|inode| inodes.contains(&inode));
-                if let Some(other) = beside.find(is_it) {
+                if let Some(other) = beside.find(&above, inodes, place) {
                     renamed.insert(place.clone(), other);
                     break;
                 }
             }
         }
         renamed
+    }
+}
+
+/// Directories in groups by their inode numbers: each group is listed once, however many of its directories are looked for.
+struct Beside<'t> {
+    target: Target<'t>,
+    listed: HashMap<Place, HashMap<u64, Vec<String>>>,
+}
+
+impl Beside<'_> {
+    /// The directory in a group that has one of these numbers, and is another than `place`.
+    fn find(&mut self, above: &Place, inodes: &[u64], place: &Place) -> Option<Place> {
+        let host = self.target.host;
+        let at = &host.hierarchies()[above.hierarchy];
+        if !self.listed.contains_key(above) {
+            let mut names: HashMap<u64, Vec<String>> = HashMap::new();
+            for (name, inode) in host.kernel().children_by_inode(at, &above.path).unwrap_or_default() {
+                names.entry(inode).or_default().push(name);
+            }
+            self.listed.insert(above.clone(), names);
+        }
+        let listed = self.listed.get(above)?;
+        let names = inodes.iter().filter_map(|inode| listed.get(inode)).flatten();
+        let paths = names.map(|name| group_path::join(&above.path, name));
+        let mut others = paths.map(|path| Place { path, ..place.clone() }).filter(|other| other != place);
+        // a number of the listing may be that of what is mounted over
+        others.find(|other| inode(other, self.target).is_some_and(|inode| inodes.contains(&inode)))
     }
 }
 

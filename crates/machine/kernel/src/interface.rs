@@ -154,6 +154,17 @@ pub trait Kernel {
     /// # Errors
     /// The kernel's errno.
     fn children(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno>;
+    /// A group's children with the inode numbers that its listing has: of one that something is mounted over, the one below.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    fn children_by_inode(&self, at: &Hierarchy, group: &str) -> Result<Vec<(String, u64)>, Errno> {
+        let with_inode = |name: String| {
+            let path = units::group_path::join(group, &name);
+            self.inode(at, &path).ok().map(|inode| (name, inode))
+        };
+        Ok(self.children(at, group)?.into_iter().filter_map(with_inode).collect())
+    }
     /// All groups below `group`, as paths below the mount, parents before children, siblings in the kernel's order.
     ///
     /// # Errors

@@ -92,11 +92,15 @@ impl Real {
     }
 
     fn entries(&self, at: &Hierarchy, group: &str, kind: FileType) -> Result<Vec<String>, Errno> {
+        Ok(self.with_inodes(at, group, kind)?.into_iter().map(|(name, _)| name).collect())
+    }
+
+    fn with_inodes(&self, at: &Hierarchy, group: &str, kind: FileType) -> Result<Vec<(String, u64)>, Errno> {
         let mut names = Vec::new();
         for entry in Dir::read_from(self.directory(at, group)?)? {
             let entry = entry?;
             if entry.file_type() == kind && !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-                names.push(entry.file_name().to_string_lossy().into_owned());
+                names.push((entry.file_name().to_string_lossy().into_owned(), entry.ino()));
             }
         }
         Ok(names)
@@ -154,6 +158,10 @@ impl Kernel for Real {
         let mut names = self.entries(at, group, FileType::Directory)?;
         names.sort();
         Ok(names)
+    }
+
+    fn children_by_inode(&self, at: &Hierarchy, group: &str) -> Result<Vec<(String, u64)>, Errno> {
+        self.with_inodes(at, group, FileType::Directory)
     }
 
     fn descendants(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {

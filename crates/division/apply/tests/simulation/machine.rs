@@ -44,6 +44,8 @@ pub struct Faults {
     at: Vec<(usize, Fault)>,
     /// Faults that happened.
     hit: AtomicUsize,
+    /// Looks at directories.
+    looks: AtomicUsize,
 }
 
 impl Faults {
@@ -53,6 +55,14 @@ impl Faults {
 
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
+    }
+
+    pub fn looks(&self) -> usize {
+        self.looks.load(Ordering::Relaxed)
+    }
+
+    fn look(&self) {
+        self.looks.fetch_add(1, Ordering::Relaxed);
     }
 
     pub fn hit(&self) -> bool {
@@ -117,9 +127,11 @@ impl Kernel for Faulty {
         })
     }
     fn children(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
+        self.faults.look();
         self.fake.children(at, group)
     }
     fn descendants(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
+        self.faults.look();
         self.fake.descendants(at, group)
     }
     fn files(&self, at: &Hierarchy, group: &str) -> Result<Vec<String>, Errno> {
@@ -129,6 +141,7 @@ impl Kernel for Faulty {
         self.fake.exists(at, group)
     }
     fn inode(&self, at: &Hierarchy, group: &str) -> Result<u64, Errno> {
+        self.faults.look();
         self.fake.inode(at, group)
     }
     fn writable(&self, at: &Hierarchy, group: &str) -> bool {

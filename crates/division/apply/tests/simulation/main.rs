@@ -9,6 +9,7 @@ mod along;
 mod isolated;
 mod judge;
 mod layouts;
+mod looks;
 mod machine;
 mod others;
 mod places;
