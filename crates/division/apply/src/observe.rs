@@ -195,7 +195,7 @@ impl<'t> Looking<'t> {
     fn content(&self, at: &Hierarchy, path: &str, file: &str) -> Option<String> {
         let mut text = self.target.host.kernel().read(at, path, file).ok()?;
         text.truncate(text.trim_end_matches('\n').len());
-        Some(text)
+        Some(settings::as_written(at.version, file, text))
     }
 
     /// Of the directory, the files that take tasks, and of all others those that the planner reads, or the first and

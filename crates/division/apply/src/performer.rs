@@ -127,7 +127,7 @@ impl<'t> Performer<'t> {
     pub fn content(&self, place: &Place, file: &str) -> Option<String> {
         let mut text = self.host().kernel().read(self.at(place)?, &place.path, file).ok()?;
         text.truncate(text.trim_end_matches('\n').len());
-        Some(text)
+        Some(settings::as_written(place.version, file, text))
     }
 
     /// The CPUs that are online, if the kernel says so.

@@ -185,6 +185,16 @@ impl Fake {
         self.state().caller.1 = uid;
     }
 
+    /// The kernel kills in a v1 group that is out of memory.
+    pub fn kill_for_memory(&self, group: &str) {
+        let mut state = self.state();
+        let has_memory = |at: &Hierarchy| at.controllers.contains(&Controller::Memory);
+        let Some(tree) = state.trees.iter().position(|tree| has_memory(&tree.at)) else { return };
+        let place = Place::new(tree, group);
+        let kills = state.number(&place, memory::OOM_KILLS) + 1;
+        state.set(&place, memory::OOM_KILLS, kills.to_string());
+    }
+
     /// Switches a CPU off or on. Off, v1 groups lose it for good; on v2 they have it back when it comes back.
     pub fn set_online(&self, cpu: usize, online: bool) {
         let mut state = self.state();

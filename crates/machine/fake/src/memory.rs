@@ -133,8 +133,12 @@ fn show_v1_stat(state: &State, place: &Place, file: &'static File) -> Result<Str
     Ok(zeros("") + &limits + &zeros("total_"))
 }
 
+/// No file: how often the kernel killed in a group.
+pub(crate) const OOM_KILLS: &str = "oom_kills";
+
 fn show_oom(state: &State, place: &Place, file: &'static File) -> Result<String, Errno> {
-    Ok(format!("oom_kill_disable {}\nunder_oom 0\noom_kill 0\n", state.value(place, file.name)))
+    let (disabled, kills) = (state.value(place, file.name), state.number(place, OOM_KILLS));
+    Ok(format!("oom_kill_disable {disabled}\nunder_oom 0\noom_kill {kills}\n"))
 }
 
 fn bytes(state: &State, place: &Place, file: &str) -> u64 {

@@ -43,6 +43,14 @@ pub fn is_changed_by_others(version: Version, file: &str) -> bool {
     FILES.iter().any(|other| other.version == version && other.binding.changes.contains(&file))
 }
 
+/// What of a file's content can be written to it: without the counters that some show beside their value.
+pub fn as_written(version: Version, file: &str, text: String) -> String {
+    let codec = files(version, file).next().map(|file| file.binding.codec);
+    let Some(Codec::FlagInStat(key)) = codec else { return text };
+    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+    value.map_or_else(|| text.clone(), |value| value.trim().to_owned())
+}
+
 /// The file with the use that a limit in `file` bounds and that has to fall before the limit can.
 pub fn usage(version: Version, file: &str) -> Option<&'static str> {
     files(version, file).filter(|file| file.index == 0).find_map(|file| file.binding.usage)

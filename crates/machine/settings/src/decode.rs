@@ -229,7 +229,8 @@ fn single(codec: Codec, kind: Kind, text: &str) -> Option<Value> {
             word if word == on || word == "FREEZING" => Value::Flag(true),
             _ => return None,
         },
-        (Codec::FlagInStat(key), _) => Value::Flag(flag(field(text, key)?)?),
+        // as it is written, or as it is shown
+        (Codec::FlagInStat(key), _) => Value::Flag(flag(trimmed).or_else(|| flag(field(text, key)?))?),
         (Codec::Number, _) => Value::Number(trimmed.parse().ok()?),
         (Codec::Amount { unlimited }, Kind::Micros) if trimmed == unlimited => Value::Micros(Limit::Max),
         (Codec::Amount { .. } | Codec::Reset | Codec::Text, Kind::Count) => Value::Count(count(trimmed)?),

@@ -175,6 +175,7 @@ const fn has_laws(binding: &Binding) -> bool {
         || !binding.changes.is_empty()
         || binding.usage.is_some()
         || binding.unit_property.is_some()
+        || matches!(binding.codec, Codec::FlagInStat(_))
 }
 
 const fn is_by_key(codec: Codec, index: usize) -> bool {

@@ -235,3 +235,33 @@ fn a_weight_beside_idle_comes_into_force_when_the_group_is_idle_no_more() {
         desk.is_as_applied(kind);
     }
 }
+
+/// `memory.oom_control` also counts kills: they are no drift, and nothing to write again.
+#[test]
+fn a_counter_beside_a_value_is_no_change_of_it() {
+    let desk = Desk::new(Fake::v1(CPUS, 1));
+    let plain = "[groups.g]\ncontrollers = [\"memory\"]\n";
+    desk.apply(plain);
+    for (text, value) in [("0", "oom_kill_disable 0"), ("1", "oom_kill_disable 1")] {
+        let layout = format!("[groups.g]\n\"memory.oom_control\" = {text}\n");
+        desk.apply(&layout);
+        desk.fake.kill_for_memory("g");
+        desk.is_as_applied(text);
+        assert_eq!(desk.apply(&layout).steps, 0);
+        assert!(desk.holds("g", "memory.oom_control").starts_with(value));
+        desk.apply(plain);
+        desk.fake.kill_for_memory("g");
+        assert!(desk.holds("g", "memory.oom_control").starts_with("oom_kill_disable 0"));
+        assert_eq!(desk.apply(plain).steps, 0);
+        desk.is_as_applied(plain);
+    }
+    // what somebody changes is drift
+    desk.apply("[groups.g]\n\"memory.oom_control\" = 1\n");
+    desk.fake.kill_for_memory("g");
+    desk.write("g", "memory.oom_control", "0");
+    let drift = desk.command(|state, target| status(state, target).unwrap());
+    assert_eq!(drift[0].drift.len(), 1);
+    let undone = desk.undo(1);
+    assert_eq!(undone.left, [""; 0]);
+    desk.is_as_applied("undone");
+}
