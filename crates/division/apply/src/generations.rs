@@ -217,7 +217,7 @@ pub fn unfinished(state: &State, target: Target<'_>) -> Result<Option<Unfinished
     };
     // of what was changed in an earlier boot drop-in files are left
     let boot = target.system.boot();
-    let left = |record: Record| record.begun.is_some() && !record.entries.is_empty();
+    let left = |record: Record| record.is_whole() && !record.entries.is_empty();
     let here = head.boot == boot
         || state.journal(generation).is_ok_and(|record| left(lasting::of_boot(record, &boot)));
     Ok(here.then_some(Unfinished { generation, process: head.by.pid, lives, ended }))

@@ -85,7 +85,7 @@ pub(crate) fn of_boot(record: Record, boot: &str) -> Record {
         let begun = entries.iter().take(step + 1);
         begun.filter(|entry| outlives(&entry.act)).count().checked_sub(1)
     });
-    // steps that were taken back already are so: all are looked at again
+    // those that were taken back already are so, which is seen
     let back = None;
     let (files, others): (Vec<Entry>, Vec<Entry>) =
         entries.into_iter().partition(|entry| outlives(&entry.act));

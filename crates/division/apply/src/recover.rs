@@ -141,7 +141,11 @@ fn unfinished(lock: &Lock, target: Target<'_>) -> Result<Option<Recovered>, Fail
     let of_undo = matches!(record.head.kind, Kind::Undo { .. });
     let mut journal = Journal::resume(lock, &record)?;
     // of a unit's file that a reboot leaves, the process may have written a part
-    let record = lasting::of_boot(record, &target.system.boot());
+    let mut record = lasting::of_boot(record, &target.system.boot());
+    if is_lost && record.is_whole() {
+        // marks are not forced to the disk, as files of units are
+        record.begun = record.entries.len().checked_sub(1);
+    }
     if let Some(result) = record.result {
         let how = if result.ending == Ending::Done { Recovery::Finished } else { Recovery::WasRolledBack };
         journal.rename()?;

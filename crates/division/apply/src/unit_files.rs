@@ -220,13 +220,16 @@ impl UnitFiles for Systemd {
                 _ => {}
             }
             let _ = fs::remove_dir(directory); // others' drop-in files may be there
+            sync(directory);
             return Ok(());
         };
         let written = fs::create_dir_all(directory).and_then(|()| {
             let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&new)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
-            fs::rename(&new, path)
+            fs::rename(&new, path)?;
+            sync(directory);
+            Ok(())
         });
         written.map_err(|error| {
             let _ = fs::remove_file(&new);
@@ -251,6 +254,13 @@ impl UnitFiles for Systemd {
 
     fn is_read(&self, unit: &str) -> bool {
         !Systemd::runs() || systemd::needs_reload(unit).is_ok_and(|needs| !needs)
+    }
+}
+
+/// So that a power cut does not bring a file back that an undo took away.
+fn sync(directory: &Path) {
+    for directory in [Some(directory), directory.parent()].into_iter().flatten() {
+        let _ = fs::File::open(directory).and_then(|directory| directory.sync_all()); // one that is gone
     }
 }
 
