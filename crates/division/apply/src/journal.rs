@@ -11,7 +11,7 @@ use crate::{
     act::Entry,
     journal_file::JournalFile,
     lines::{self, ROOM},
-    record::{Affinity, Head, Mark, Record, Result as End},
+    record::{Affinity, Head, Kind, Mark, Record, Result as End},
     state::{Lock, failed},
 };
 
@@ -58,7 +58,14 @@ impl<'l> Journal<'l> {
             // the undo of a step has up to a few steps, each with the contents of its files
             lock.reserve((3 * end + ROOM).next_multiple_of(ROOM))?;
         }
-        let file = lock.start_journal(head.generation, &bytes, room)?;
+        // the room that was set aside is an undo's, also from the change that it is set aside for
+        let may_use_reserve = matches!(head.kind, Kind::Undo { .. });
+        let file = lock.start_journal(head.generation, &bytes, room, may_use_reserve);
+        let file = file.inspect_err(|_| {
+            if for_undo {
+                lock.release();
+            }
+        })?;
         let file = JournalFile { file, end, lines: lines + 1, room };
         let open = Open { lock, generation: head.generation, file };
         Ok(Journal { open: Some(open) })

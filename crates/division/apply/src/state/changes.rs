@@ -36,9 +36,15 @@ impl Lock {
 
     /// Starts a journal with these bytes, which are on the disk before this returns, and room for what follows. It
     /// appears whole or not at all.
-    pub(crate) fn start_journal(&self, generation: u32, bytes: &[u8], room: u64) -> Result<File, Failure> {
+    pub(crate) fn start_journal(
+        &self,
+        generation: u32,
+        bytes: &[u8],
+        room: u64,
+        may_use_reserve: bool,
+    ) -> Result<File, Failure> {
         let (new, path) = (self.state.file(generation, NEW), self.state.file(generation, JOURNAL));
-        let written = self.allocated(&new, room).and_then(|file| {
+        let written = self.allocated(&new, room, may_use_reserve).and_then(|file| {
             file.write_all_at(bytes, 0)?;
             file.sync_data()?;
             if path.exists() {
@@ -55,11 +61,14 @@ impl Lock {
         Ok(file)
     }
 
-    /// A file with that much room; on a full disk, that which was set aside.
-    fn allocated(&self, path: &Path, room: u64) -> std::io::Result<File> {
+    /// A file with that much room; on a full disk, that which was set aside, if it may be used.
+    fn allocated(&self, path: &Path, room: u64, may_use_reserve: bool) -> std::io::Result<File> {
         let file = private().read(true).create(true).truncate(true).open(path)?;
         match allocate(&file, 0, room) {
-            Err(error) if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
+            Err(error)
+                if may_use_reserve
+                    && matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) =>
+            {
                 file.set_len(0)?;
                 let reserve = self.state.generations().join(RESERVE);
                 std::fs::rename(&reserve, path).map_err(|_| error)?;

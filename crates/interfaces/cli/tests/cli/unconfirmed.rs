@@ -184,13 +184,17 @@ fn disk_full(stage: &mut Stage) {
 }
 
 fn disk_too_small(stage: &mut Stage) {
-    let _disk = Disk::of(stage, "tmpfs", "size=100k,mode=755");
-    let (code, out, error) = stage.desk.run("apply {d}/l.toml --state {d}/disk/state --confirm 3s");
-    assert_eq!(code, 1, "{out}{error}");
-    says(&error, &["no space left on device", "hint: make room there"]);
-    reverted(stage);
-    let history = stage.desk.ends("history --state {d}/disk/state", 0);
-    says(&history, &["no generation is recorded"]);
+    // of the larger ones the room for the undo would do for the change alone
+    for size in ["100k", "140k", "180k"] {
+        let _disk = Disk::of(stage, "tmpfs", &format!("size={size},mode=755"));
+        let (code, out, error) = stage.desk.run("apply {d}/l.toml --state {d}/disk/state --confirm 3s");
+        assert_eq!(code, 1, "{size}: {out}{error}");
+        says(&error, &["no space left on device", "hint: make room there"]);
+        reverted(stage);
+        let history = stage.desk.ends("history --state {d}/disk/state", 0);
+        says(&history, &["no generation is recorded"]);
+        assert!(!stage.desk.path("disk/state/generations/reserve").exists(), "{size}");
+    }
 }
 
 fn shown(stage: &mut Stage) {
