@@ -16,6 +16,9 @@ impl Steps<'_> {
         let is_reset = row.encoding == Encoding::Affinity;
         let texts: Vec<&str> = [text.as_str()].into_iter().chain(actual).collect();
         if self.foreign.contains(instance) {
+            if is_reset {
+                self.keep(entry, instance);
+            }
             return;
         }
         if row.same(&now, before) && !is_reset {
@@ -32,10 +35,23 @@ impl Steps<'_> {
             self.foreign.insert(instance.clone());
             self.skipped
                 .push(format!("{instance} stays {now}: it was changed to that since it was set to {text}"));
+            if is_reset {
+                self.knobs.insert(instance.clone(), now.to_owned());
+                self.keep(entry, instance);
+            }
             return;
         }
         let text = row.plain(before).to_owned();
         self.knobs.insert(instance.clone(), text.clone());
+        let act = Act::SetKnob { knob: knob.clone(), instance: instance.clone(), text };
+        self.push(Entry { act, before: Before::Nothing, ..entry.clone() });
+    }
+
+    /// Gives a thread the CPUs that it has now, which the end of a partition takes.
+    fn keep(&mut self, entry: &Entry, instance: &Instance) {
+        let (Act::SetKnob { knob, .. }, Some(text)) = (&entry.act, self.knobs.get(instance).cloned()) else {
+            return;
+        };
         let act = Act::SetKnob { knob: knob.clone(), instance: instance.clone(), text };
         self.push(Entry { act, before: Before::Nothing, ..entry.clone() });
     }

@@ -440,6 +440,23 @@ fn seed(number: u64, counted: &mut BTreeMap<&'static str, usize>) -> Result<(), 
     check("at last", &desk.picture(), &(snapshot, base), &[], &log)
 }
 
+/// The end of a partition gives all threads other CPUs: one that the kernel, or somebody, moved meanwhile stays as the undo says.
+#[test]
+fn a_thread_that_was_moved_since_has_after_the_undo_the_cpus_that_are_named() {
+    for kind in kinds() {
+        let desk = fresh(kind, 5);
+        let own = thread(4711, "kcompactd1");
+        desk.places.add("kernel-threads", own.clone(), "0-3", None);
+        desk.apply(FULL, Vec::new()).0.unwrap().unwrap();
+        assert_eq!(desk.places.texts()[&own], "0-2", "{kind:?}");
+        desk.places.write(&own, "2-3").unwrap();
+        let outcome = desk.undo(Vec::new()).0.unwrap().unwrap();
+        let named = outcome.replaced.iter().find(|line| line.contains("kcompactd1"));
+        assert!(named.is_some_and(|line| line.contains("stays 2-3")), "{kind:?}: {:?}", outcome.replaced);
+        assert_eq!(desk.places.texts()[&own], "2-3", "{kind:?}");
+    }
+}
+
 #[test]
 fn whatever_happens_meanwhile_an_undo_brings_back_every_knob_that_nobody_else_changed() {
     let number = |variable: &str| std::env::var(variable).ok().and_then(|text| text.parse::<u64>().ok());
