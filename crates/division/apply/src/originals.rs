@@ -1,5 +1,5 @@
-//! What files of groups contained before resizing wrote to them: a line for each file and generation, on the disk before the
-//! first such write. The end of a generation brings it back, whatever became of the process that resized.
+//! What files of groups contained before resizing wrote to them: a line for each file and generation, each with a checksum, on
+//! the disk before the first such write. The end of a generation brings it back, whatever became of the process that resized.
 
 use std::{
     cell::RefCell,
@@ -16,11 +16,12 @@ use crate::{
     Error, Failure, Lock, Presence, State, Target,
     act::{Act, Entry},
     directories::Directories,
+    lines::{self, Damage},
     performer::unwritable,
     reading::content,
     resizes::{make_private, resizing, write_whole},
     spot::Spot,
-    state::{failed, open, private},
+    state::{damaged, failed, open, private},
 };
 
 const FILE: &str = "before.jsonl";
@@ -147,7 +148,7 @@ impl Originals {
         if new.is_empty() {
             return Ok(());
         }
-        let bytes = bytes(new.iter().map(|(_, line)| line));
+        let bytes = bytes(new.iter().map(|(_, line)| line)).map_err(unwritable)?;
         let added = private().append(true).create(true).open(path).and_then(|mut file| {
             file.write_all(&bytes)?;
             file.sync_data()
@@ -170,23 +171,36 @@ pub(crate) fn written(entries: &[Entry]) -> Vec<Noted> {
     entries.iter().filter_map(noted).collect()
 }
 
-fn path(state: &State) -> PathBuf {
+/// Where they are.
+pub(crate) fn path(state: &State) -> PathBuf {
     resizing(state).join(FILE)
 }
 
-fn bytes<'l>(lines: impl Iterator<Item = &'l Original>) -> Vec<u8> {
-    let line = |line: &Original| {
-        let mut text = serde_json::to_vec(line).unwrap_or_default();
-        text.push(b'\n');
-        text
-    };
-    lines.flat_map(line).collect()
+fn bytes<'l>(lines: impl Iterator<Item = &'l Original>) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for line in lines {
+        lines::append(&mut bytes, 0, line)?;
+    }
+    Ok(bytes)
 }
 
-/// All lines of this boot. One that is cut off was written before anything was changed: it is passed over.
+/// Each line says all that is to be known of one file: it has no number. Earlier versions wrote no checksums.
+fn parsed(all: &[u8]) -> Result<Vec<Original>, Damage> {
+    // one that is cut off was written before anything was changed
+    let whole = all.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |last| &all[..last]);
+    let has_checksums = whole.contains(&b'\t');
+    let lines = whole.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let parse = |(number, line): (usize, &[u8])| {
+        let read = lines::value_of(line, |_: &Original| Some(0), has_checksums);
+        read.map_err(|damage| Damage { line: number as u64 + 1, ..damage })
+    };
+    lines.enumerate().map(parse).collect()
+}
+
+/// All lines of this boot.
 ///
 /// # Errors
-/// [`Failure::State`].
+/// [`Failure::State`], also where one is damaged.
 pub(crate) fn read(state: &State, target: Target<'_>) -> Result<Vec<Original>, Failure> {
     let path = path(state);
     let mut all = Vec::new();
@@ -196,8 +210,8 @@ pub(crate) fn read(state: &State, target: Target<'_>) -> Result<Vec<Original>, F
         Ok(_) => {}
     }
     let boot = target.system.boot();
-    let lines = all.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    Ok(lines.filter(|line: &Original| line.boot == boot).collect())
+    let lines = parsed(&all).map_err(|damage| damaged(path, &damage))?;
+    Ok(lines.into_iter().filter(|line| line.boot == boot).collect())
 }
 
 /// Forgets those of generations that are undone.
@@ -211,7 +225,8 @@ pub(crate) fn forget(lock: &Lock, target: Target<'_>, generations: &BTreeSet<u32
 
 /// Replaces the file, wholly or not at all; nothing is done where it is so already.
 fn replace<'l>(lock: &Lock, lines: impl Iterator<Item = &'l Original>) -> Result<(), Failure> {
-    let (path, bytes) = (path(lock.state()), bytes(lines));
+    let path = path(lock.state());
+    let bytes = bytes(lines).map_err(|error| failed("write", &path, &error))?;
     let mut now = Vec::new();
     match open(&path).and_then(|mut file| file.read_to_end(&mut now)) {
         Err(error) if error.kind() == ErrorKind::NotFound && bytes.is_empty() => return Ok(()),
@@ -219,4 +234,45 @@ fn replace<'l>(lock: &Lock, lines: impl Iterator<Item = &'l Original>) -> Result
         _ => {}
     }
     write_whole(lock, &path, &bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn original(text: &str) -> Original {
+        let line = serde_json::json!({
+            "generation": 3, "boot": "b", "path": "g", "inode": 7, "group": "g", "file": "cpuset.cpus", "text": text,
+            "spot": { "label": "cpuset", "mount": "/sys/fs/cgroup/cpuset" },
+        });
+        serde_json::from_value(line).unwrap()
+    }
+
+    /// A changed digit was written as what the file contained before.
+    #[test]
+    fn no_changed_bit_is_taken_for_a_value_of_before() {
+        let lines = [original("0-3"), original("1")];
+        let bytes = bytes(lines.iter()).unwrap();
+        assert_eq!(parsed(&bytes).unwrap(), lines);
+        for at in 0..bytes.len() {
+            for bit in 0..8 {
+                let mut damaged = bytes.clone();
+                damaged[at] ^= 1 << bit;
+                // of a damaged newline at the end, the last line counts as cut off
+                match parsed(&damaged) {
+                    Ok(read) => assert!(read == lines[..1] && at == bytes.len() - 1, "byte {at}: {read:?}"),
+                    Err(damage) => assert!((1..=2).contains(&damage.line), "{damage}"),
+                }
+            }
+        }
+        assert_eq!(parsed(&bytes[..bytes.len() - 3]).unwrap(), lines[..1]);
+    }
+
+    #[test]
+    fn lines_of_versions_without_checksums_are_read() {
+        let line = original("0-3");
+        let text = format!("{}\n", serde_json::to_string(&line).unwrap());
+        assert_eq!(parsed(text.as_bytes()).unwrap(), [line]);
+        assert!(parsed(text.replace("generation", "generatio").as_bytes()).is_err());
+    }
 }

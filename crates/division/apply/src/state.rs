@@ -4,6 +4,7 @@
 mod changes;
 
 use std::{
+    ffi::OsString,
     fs::{DirBuilder, File, OpenOptions, Permissions},
     io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write},
     os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt},
@@ -27,7 +28,12 @@ pub const STATE_VARIABLE: &str = "RINGFENCE_STATE";
 
 /// The directory of the state unless an argument names another: what the environment says, or [`STATE`].
 pub fn state_directory() -> PathBuf {
-    std::env::var_os(STATE_VARIABLE).map_or_else(|| PathBuf::from(STATE), PathBuf::from)
+    named_directory(std::env::var_os(STATE_VARIABLE))
+}
+
+/// An empty variable names none, as an unset one.
+fn named_directory(variable: Option<OsString>) -> PathBuf {
+    variable.filter(|name| !name.is_empty()).map_or_else(|| PathBuf::from(STATE), PathBuf::from)
 }
 
 /// The suffix of a finished generation, and of one that is under way.
@@ -445,7 +451,7 @@ fn moved_away(path: &Path) -> String {
     format!("to continue without what it recorded: {command}; then compare: ringfence status LAYOUT")
 }
 
-fn damaged(path: PathBuf, damage: &Damage) -> Failure {
+pub(crate) fn damaged(path: PathBuf, damage: &Damage) -> Failure {
     let hint = Some(moved_away(&path));
     let reason = match damage.line {
         0 => format!("it is damaged: {}", damage.what),
@@ -457,6 +463,13 @@ fn damaged(path: PathBuf, damage: &Damage) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_variable_names_no_directory() {
+        for (variable, directory) in [(None, STATE), (Some(""), STATE), (Some("/s"), "/s")] {
+            assert_eq!(named_directory(variable.map(OsString::from)), Path::new(directory));
+        }
+    }
 
     #[test]
     fn a_first_and_a_last_line_are_found_whatever_their_length() {

@@ -5,6 +5,7 @@ use units::CpuSet;
 
 use super::*;
 use crate::{
+    Resizes,
     elastic::{entries, lists},
     originals::Original,
     performer::is_at_or_below,
@@ -30,7 +31,12 @@ impl Steps<'_> {
         let is_left_out = |place: &Place| left_out.iter().any(|group| is_at_or_below(place, group));
         let of_it = originals.iter().filter(|line| line.generation == generation);
         let of_it = of_it.filter_map(|line| Some((line.place(self.performer.host())?, line)));
-        let of_it: Vec<(Place, &Original)> = of_it.filter(|(place, _)| !is_left_out(place)).collect();
+        let of_it: Vec<(Place, &Original)> = of_it.collect();
+        if of_it.is_empty() {
+            self.report_lost(record);
+        }
+        let of_it: Vec<(Place, &Original)> =
+            of_it.into_iter().filter(|(place, _)| !is_left_out(place)).collect();
         let why = format!("ends the resizing of generation {generation}");
         let (of_cpus, others): (Vec<_>, Vec<_>) =
             of_it.into_iter().partition(|(_, line)| line.file == plan::CPUS);
@@ -42,6 +48,28 @@ impl Steps<'_> {
             self.push(Entry { restores: true, ..back });
         }
         Ok(())
+    }
+
+    /// Groups that were resized, though nothing says what they had before: somebody emptied or removed the file.
+    fn report_lost(&mut self, record: &Record) {
+        if record.head.elastic.is_empty() && record.head.ranges.is_empty() {
+            return;
+        }
+        let is_made = |group: &str| {
+            let made = |entry: &Entry| matches!(entry.act, Act::CreateGroup { .. }) && entry.group == group;
+            record.entries.iter().any(made)
+        };
+        let resizes = Resizes::of(self.state).last(usize::MAX).unwrap_or_default();
+        let of_it = resizes.iter().filter(|resize| resize.generation == record.head.generation);
+        let groups: BTreeSet<&str> =
+            of_it.map(|resize| resize.group.as_str()).filter(|group| !is_made(group)).collect();
+        for group in groups {
+            let path = originals::path(self.state);
+            self.left.push(format!(
+                "group '{group}' stays as resizing left it: {}, which said what it had before, is empty or gone",
+                path.display()
+            ));
+        }
     }
 
     fn lists_back(&self, originals: &[(Place, &Original)], why: &str) -> Vec<Entry> {
