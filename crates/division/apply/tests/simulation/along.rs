@@ -74,8 +74,9 @@ fn weight_file(fake: &Fake) -> (&'static str, &'static str) {
     if is_v1 { ("cpu.shares", "1024") } else { ("cpu.weight", "100") }
 }
 
-const KERNELS: [(&str, fn(usize, usize) -> Fake); 3] =
-    [("v1", Fake::v1), ("v2", Fake::v2), ("v2 of 6.12", Fake::v2_with_exclusive_cpus)];
+type Kind = (&'static str, fn(usize, usize) -> Fake);
+
+const KERNELS: [Kind; 3] = [("v1", Fake::v1), ("v2", Fake::v2), ("v2 of 6.12", Fake::v2_with_exclusive_cpus)];
 
 const IDLE: &str = "[groups.g]\n\"cpu.idle\" = 1\n";
 const PLAIN: &str = "[groups.g]\ncontrollers = [\"cpu\"]\n";
