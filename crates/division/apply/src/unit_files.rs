@@ -200,17 +200,18 @@ impl UnitFiles for Systemd {
 
     fn write(&self, path: &Path, text: Option<&str>) -> Result<(), Error> {
         let Some(directory) = path.parent() else { return Ok(()) };
+        let new = directory.join(".90-ringfence.new");
+        let _ = fs::remove_file(&new); // left behind by a process that was killed
+        if self.read(path).as_deref() == text {
+            let _ = text.is_none().then(|| fs::remove_dir(directory)); // others' drop-in files may be there
+            return Ok(());
+        }
         if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
             return Err(Error::Outside {
                 what: format!("cannot write {}, which is no regular file", path.display()),
                 errno: Errno::EXIST,
                 hint: Some(Command::new("mv").arg(path.to_string_lossy()).arg("/root").to_string()),
             });
-        }
-        let new = directory.join(".90-ringfence.new");
-        let _ = fs::remove_file(&new); // left behind by a process that was killed
-        if text.is_some() && self.read(path).as_deref() == text {
-            return Ok(());
         }
         let Some(text) = text else {
             match fs::remove_file(path) {
