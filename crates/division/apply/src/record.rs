@@ -77,7 +77,7 @@ pub struct Head {
     pub at: u64,
     /// In words: which layout.
     pub what: String,
-    /// The boot it was done in: nothing of it outlives that.
+    /// The boot it was done in: only drop-in files of units outlive that.
     pub boot: String,
     /// The hierarchies that the steps' places count.
     pub hierarchies: Vec<Spot>,
