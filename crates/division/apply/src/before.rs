@@ -132,12 +132,16 @@ impl<'p, 't> Looking<'p, 't> {
                 Before::Devices(self.own_devices(entry, at, &place.path)?)
             }
             Act::SetOwnership { access, .. } => {
-                // which ones, whatever their modes
-                let files: Vec<(String, u32)> =
-                    self.listed(entry, place)?.into_iter().map(|file| (file, 0)).collect();
-                let each = ownership::each(access, place.version, &files, None);
-                let names: Vec<Option<&str>> = each.iter().map(|(file, _)| *file).collect();
-                Before::Owners(self.owners(entry, place, &names)?)
+                let listed = self.listed(entry, place)?;
+                let names: Vec<Option<&str>> =
+                    listed.iter().map(|file| Some(file.as_str())).chain([None]).collect();
+                let mut owners = self.owners(entry, place, &names)?;
+                let given: Vec<(String, Owned)> =
+                    owners.iter().filter_map(|(file, now)| Some((file.clone()?, *now))).collect();
+                let keeper = self.performer.system().maker();
+                let each = ownership::each(access, place.version, &given, None, keeper);
+                owners.retain(|(file, _)| each.iter().any(|(given, _)| *given == file.as_deref()));
+                Before::Owners(owners)
             }
             Act::RestoreOwners { owners, .. } => {
                 // files that came since then change their owner as well

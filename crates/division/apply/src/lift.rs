@@ -53,6 +53,7 @@ pub(crate) fn lift(
                 tasks_mode: access.tasks_mode.map(|_| 0o644),
                 file_mode: access.file_mode.map(|_| 0o644),
                 directory_mode: access.directory_mode.map(|_| 0o755),
+                admin_files: settings::AdminFiles::Every,
             };
             only(Act::SetOwnership { place: place.clone(), access })
         }

@@ -7,7 +7,7 @@ use std::{
 
 use kernel::{Hierarchy, Seat};
 use plan::{Need, Observed, Owned, SeenGroup, SeenHierarchy};
-use settings::{Controller, Version};
+use settings::{Controller, Reach, Version};
 use units::group_path;
 
 use crate::Target;
@@ -41,6 +41,7 @@ pub fn observe<'d>(
     devices: impl IntoIterator<Item = &'d str>,
 ) -> Observed {
     let mut observed = hierarchies(target);
+    observed.keeper = target.system.maker();
     let mut looking = Looking::new(target);
     for need in needs {
         let Some(at) = target.host.hierarchies().get(need.place.hierarchy) else { continue };
@@ -199,8 +200,9 @@ impl<'t> Looking<'t> {
     }
 
     /// Of the directory, the files that take tasks, and of all others those that the planner reads, or the first and
-    /// the last if it reads none: a layout gives all others to one owner, and forty looks at each of thousands of
-    /// groups take longer than everything else. On v2 files come and go with their controller: one of each.
+    /// the last if it reads none, and one that reaches beyond the group: a layout gives all others to one owner, and
+    /// forty looks at each of thousands of groups take longer than everything else. On v2 files come and go with their
+    /// controller: one of each.
     fn owners(
         &mut self,
         at: &Hierarchy,
@@ -214,13 +216,19 @@ impl<'t> Looking<'t> {
         let mut chosen: Vec<Option<&str>> = vec![None];
         chosen.extend(listed.tasks.iter().chain(read).map(|file| Some(file.as_str())));
         if at.version == Version::V2 {
-            let controller = |file: &str| file.split_once('.').map(|(controller, _)| controller.to_owned());
-            let mut known: BTreeSet<_> = chosen.iter().flatten().map(|file| controller(file)).collect();
+            let kind = |file: &str| {
+                let controller = file.split_once('.').map(|(controller, _)| controller.to_owned());
+                (controller, settings::reach(at.version, file))
+            };
+            let mut known: BTreeSet<_> = chosen.iter().flatten().map(|file| kind(file)).collect();
             let others = listed.others.iter().map(String::as_str);
-            chosen.extend(others.filter(|file| known.insert(controller(file))).map(Some));
-        } else if chosen.len() == 1 + listed.tasks.len() {
+            chosen.extend(others.filter(|file| known.insert(kind(file))).map(Some));
+        } else {
+            let reads = chosen.len() > 1 + listed.tasks.len();
             let ends = listed.others.first().into_iter().chain(listed.others.last());
-            chosen.extend(ends.map(|file| Some(file.as_str())));
+            let beyond =
+                listed.others.iter().find(|file| settings::reach(at.version, file) != Some(Reach::Own));
+            chosen.extend(ends.filter(|_| !reads).chain(beyond).map(|file| Some(file.as_str())));
         }
         let mut directory = None;
         let mut owners = BTreeMap::new();

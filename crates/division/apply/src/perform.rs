@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use kernel::{Hierarchy, Op, Seat};
 use plan::{Owned, PARTITION, Place, SettingRequest};
 use rustix::io::Errno;
-use settings::{Access, Version};
+use settings::{Access, AdminFiles, Version};
 use units::{Bytes, CpuSet, group_path};
 
 use crate::{
@@ -87,7 +87,8 @@ impl<'t> Performer<'t> {
                 let files =
                     self.files_of(place).map_err(|errno| self.refused(Op::List, entry, None, None, errno))?;
                 let maker = self.makers.get(place).copied();
-                let each = ownership::each(access, place.version, &files, maker);
+                let keeper = self.system().maker();
+                let each = ownership::each(access, place.version, &files, maker, keeper);
                 self.own(place, entry, &each)?;
             }
             Act::RestoreOwners { owners, .. } => {
@@ -291,8 +292,9 @@ impl<'t> Performer<'t> {
     ) -> Result<(), Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
         let kernel = self.host().kernel();
-        let (uid, gid) =
-            self.heirs.get(place).map_or((None, None), |access| (access.admin_uid, access.admin_gid));
+        // who makes a group owns all of it, and could open what he is not to keep before it is taken from him
+        let heir = self.heirs.get(place).filter(|access| access.admin_files == AdminFiles::Every);
+        let (uid, gid) = heir.map_or((None, None), |access| (access.admin_uid, access.admin_gid));
         let (own_uid, own_gid) = self.system().maker();
         let (uid, gid) = (uid.unwrap_or(own_uid), gid.unwrap_or(own_gid));
         let mut make = || kernel.mkdir(at, &place.path);

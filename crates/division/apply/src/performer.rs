@@ -6,7 +6,7 @@ use std::{
 };
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
-use plan::{Outsider, Place};
+use plan::{Outsider, Owned, Place};
 use rustix::io::Errno;
 use units::{CpuSet, group_path};
 
@@ -35,7 +35,7 @@ pub(crate) struct Performer<'t> {
     /// Who made the groups of this run.
     pub(crate) makers: HashMap<Place, (u32, u32)>,
     /// The files of a new group and their modes: the same for all groups of a v1 hierarchy, or of one v2 parent.
-    pub(crate) files: HashMap<(usize, String), Vec<(String, u32)>>,
+    pub(crate) files: HashMap<(usize, String), Vec<(String, Owned)>>,
     /// Threads whose CPUs were changed, with the step.
     pub affinities: Vec<(usize, Affinity)>,
     /// Processes that were moved, with the step.

@@ -239,7 +239,7 @@ const LIBCGROUP: &str = r#"
 | `cpuset.cpu_exclusive` | the setting of that name: on v1 the flag alone, which forbids groups beside it to name the same CPUs, and no more; on v2, which has no such flag, `exclusive` |
 | a controller without settings | `controllers` |
 | a group that is not in a controller of a group above it | stays so: on cgroup v1 its processes escape what is set there; `check` and `plan` warn |
-| `perm { task { } admin { } }` | `tasks`, `admin`; `fperm` is `mode`, `dperm` is `directory_mode` |
+| `perm { task { } admin { } }` | `tasks`, `admin` with `all_files`; `fperm` is `mode`, `dperm` is `directory_mode` |
 | `default { perm { } }` | `[defaults]` |
 | `template NAME { }` | `[templates.NAME]`; `default` does not hold for it |
 | `mount { }` | `[mounts]`; mounted only with this, always with nodev, nosuid and noexec |

@@ -254,7 +254,7 @@ const ADMIN: Key = key(
     "admin",
     Shape::Table(ADMIN_KEYS),
     "{ user = \"root\", group = \"root\" }",
-    "Who may change its settings and make groups in it: the owner of the directory and its other files",
+    "Who may change its limits and make groups in it: the owner of the directory and of the files that change nothing for other groups",
 );
 const CONTROLLERS: Key = key(
     "controllers",
@@ -416,6 +416,13 @@ pub(crate) const ADMIN_KEYS: &[Key] = &[
     OWNING,
     MODE,
     key("directory_mode", Shape::Mode, "\"0775\"", "Mode of the directory, in octal digits"),
+    key(
+        "all_files",
+        Shape::Flag,
+        "true",
+        "Also the files that take from other groups (weights, CPUs, exclusive CPUs, protected memory), as libcgroup gives them \
+         [default: false]",
+    ),
 ];
 
 const MATCH_USER: Key = key(

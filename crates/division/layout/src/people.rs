@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use settings::AdminFiles;
+
 /// A user or group of the system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Account {
@@ -23,6 +25,8 @@ pub struct Person {
     pub mode: Option<Mode>,
     /// Mode of the group's directory; of `admin` only.
     pub directory_mode: Option<Mode>,
+    /// Every file goes to him, as in libcgroup, also those that reach beyond the group; of `admin` only.
+    pub all_files: bool,
 }
 
 /// Permission bits of a file, `0..=0o7777`.
@@ -30,6 +34,11 @@ pub struct Person {
 pub struct Mode(u32);
 
 impl Person {
+    /// Which files of a group go to its admin, as far as the group alone decides.
+    pub fn files(&self) -> AdminFiles {
+        if self.all_files { AdminFiles::Every } else { AdminFiles::Own }
+    }
+
     /// Owned by root, as the kernel makes files.
     pub(crate) fn root() -> Person {
         Person { user: Some(Account::Id(0)), group: Some(Account::Id(0)), ..Person::default() }

@@ -76,8 +76,7 @@ pub fn coverage(
     problems.extend(homeless);
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);
     let mut covered = Coverage { controllers: homes::handed(&homes, &observed), ..Coverage::default() };
-    for home in &homes {
-        let access = owners::ownership(&home.group.demands, people, &mut problems);
+    for (home, access) in homes.iter().zip(owners::each(&homes, people, &mut problems)) {
         for place in home.places.values() {
             covered.add_group(place);
             if access != Ownership::default() {

@@ -57,9 +57,8 @@ pub(crate) fn decided(of: &Decisions<'_>, wanted: &[Wanted], steps: &[Step]) -> 
             decided.push(Step::new(group, Action::Write { place, file, text, before }, WHY));
         }
     }
-    for home in of.homes {
-        // a name that nobody has is a problem of the plan
-        let access = owners::ownership(&home.group.demands, of.people, &mut Vec::new());
+    // a name that nobody has is a problem of the plan
+    for (home, access) in of.homes.iter().zip(owners::each(of.homes, of.people, &mut Vec::new())) {
         let given = access != Ownership::default();
         let places = home.places.values().filter(|place| given && there(place) && !changes.gives(place));
         let owners = places.map(|place| Action::SetOwnership { place: place.clone(), access });

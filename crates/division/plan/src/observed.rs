@@ -14,6 +14,9 @@ use crate::Place;
 pub struct Observed {
     /// The hierarchies in the kernel crate's order; a hierarchy's position is its [`Place::hierarchy`].
     pub hierarchies: Vec<SeenHierarchy>,
+    /// The user and group who carry a plan out: whose a group's files are that nobody else gets.
+    #[serde(default, skip_serializing_if = "is_root")]
+    pub keeper: (u32, u32),
     /// The host's name, where there is a host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
@@ -140,6 +143,10 @@ pub struct SeenGroup {
     /// Owner and mode of files; one that is not here was not requested.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub owners: BTreeMap<String, Owned>,
+}
+
+fn is_root(keeper: &(u32, u32)) -> bool {
+    *keeper == (0, 0)
 }
 
 /// Who owns a directory or file, and its permission bits.

@@ -1,7 +1,11 @@
 //! Who may put tasks into groups and change their settings: from names to numbers, and steps where the kernel holds
 //! it otherwise.
 
+use std::collections::HashMap;
+
 use layout::{Account, Demands, Origin, Person, Spanned};
+use settings::AdminFiles;
+use units::group_path;
 
 use crate::{Action, Observed, Owned, Ownership, People, Place, Problem, Step, homes::Home};
 
@@ -18,8 +22,7 @@ pub(crate) fn steps(
     problems: &mut Vec<Problem>,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
-    for home in homes {
-        let access = ownership(&home.group.demands, people, problems);
+    for (home, access) in homes.iter().zip(each(homes, people, problems)) {
         if access == Ownership::default() {
             continue;
         }
@@ -32,7 +35,27 @@ pub(crate) fn steps(
     steps
 }
 
-pub(crate) fn ownership(demands: &Demands, people: &dyn People, problems: &mut Vec<Problem>) -> Ownership {
+/// Who each of these groups goes to, in their order.
+pub(crate) fn each(homes: &[Home<'_>], people: &dyn People, problems: &mut Vec<Problem>) -> Vec<Ownership> {
+    let mut all: Vec<Ownership> =
+        homes.iter().map(|home| ownership(&home.group.demands, people, problems)).collect();
+    let key = |home: &Home<'_>| (home.group.name.is_from_root(), home.group.name.path().to_owned());
+    let admin = |access: &Ownership| (access.admin_uid, access.admin_gid);
+    let named = homes.iter().zip(&all).filter(|(home, _)| home.group.demands.admin.is_some());
+    let admins: HashMap<(bool, String), _> = named.map(|(home, access)| (key(home), admin(access))).collect();
+    for (home, access) in homes.iter().zip(&mut all) {
+        let (from_root, path) = key(home);
+        let above =
+            group_path::branch(&path).skip(1).find_map(|above| admins.get(&(from_root, above.to_owned())));
+        // what the group above has is his to divide
+        if above == Some(&admin(access)) {
+            access.admin_files = access.admin_files.max(AdminFiles::Beside);
+        }
+    }
+    all
+}
+
+fn ownership(demands: &Demands, people: &dyn People, problems: &mut Vec<Problem>) -> Ownership {
     let mut number = |person: &Option<Spanned<Person>>, group: bool| {
         let Spanned { value, origin } = person.as_ref()?;
         let account = if group { value.group.as_ref()? } else { value.user.as_ref()? };
@@ -48,6 +71,7 @@ pub(crate) fn ownership(demands: &Demands, people: &dyn People, problems: &mut V
         admin_gid: number(admin, true),
         file_mode: mode(admin),
         directory_mode: admin.as_ref().and_then(|person| Some(person.value.directory_mode?.bits())),
+        admin_files: admin.as_ref().map_or(AdminFiles::Own, |person| person.value.files()),
     }
 }
 
@@ -92,15 +116,11 @@ fn differs(place: &Place, access: &Ownership, observed: &Observed) -> bool {
             || gid.is_some_and(|gid| gid != owned.gid)
             || mode.is_some_and(|mode| mode != owned.mode & 0o7777)
     };
-    let other_file = |owned: &Owned, uid: Option<u32>, gid: Option<u32>, mode: Option<u32>| {
-        other(owned, uid, gid, mode.map(|mode| file_mode(mode, owned.mode)))
-    };
-    let tasks = |file: &str| TASK_FILES.contains(&file);
     other(&directory, access.admin_uid, access.admin_gid, access.directory_mode)
         || seen.owners.is_empty()
-        || seen.owners.iter().any(|(file, owned)| match tasks(file) {
-            true => other_file(owned, access.tasks_uid, access.tasks_gid, access.tasks_mode),
-            false => other_file(owned, access.admin_uid, access.admin_gid, access.file_mode),
+        || seen.owners.iter().any(|(file, owned)| {
+            let (uid, gid, mode) = access.of_file(place.version, file, *owned, observed.keeper);
+            other(owned, uid, gid, mode)
         })
 }
 

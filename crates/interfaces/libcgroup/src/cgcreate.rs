@@ -3,7 +3,7 @@
 use apply::System;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use kernel::{Access, Host, Ownership, Wanted, What};
-use settings::Controller;
+use settings::{AdminFiles, Controller};
 
 use crate::{
     arguments::{access, command, flag, groups, ignore_default, texts},
@@ -46,6 +46,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
     let owners = Access {
         tasks: machine::who(matches.get_one("tasks"))?,
         admin: machine::who(matches.get_one("admin"))?,
+        admin_files: AdminFiles::Every,
         ..Access::default()
     };
     // the root group is always there

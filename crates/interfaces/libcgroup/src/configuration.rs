@@ -75,8 +75,9 @@ pub(crate) fn default_access(desired: &mut Desired, matches: &ArgMatches) -> Res
         |name| matches.get_one::<u32>(name).and_then(|mode| Mode::new(&format!("{:o}", mode & 0o666)));
     let owner = |name: &str| person(matches.get_one::<String>(name).map(String::as_str));
     let tasks = Person { mode: file_mode("tasks-mode"), ..owner("tasks")? };
-    let admin =
+    let mut admin =
         Person { mode: file_mode("file-mode"), directory_mode: mode("directory-mode"), ..owner("admin")? };
+    admin.all_files = admin != Person::default();
     let demands = desired.groups.iter_mut().map(|group| &mut group.demands);
     for demands in demands.chain(desired.templates.iter_mut().map(|template| &mut template.demands)) {
         fill(&mut demands.tasks, &tasks);
@@ -108,6 +109,7 @@ fn fill(said: &mut Option<Spanned<Person>>, default: &Person) {
             value.group = value.group.take().or_else(|| default.group.clone());
             value.mode = value.mode.or(default.mode);
             value.directory_mode = value.directory_mode.or(default.directory_mode);
+            value.all_files |= default.all_files;
         }
     }
 }

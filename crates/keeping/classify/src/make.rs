@@ -10,7 +10,7 @@ use layout::{
     Spanned, Subsystem,
 };
 use plan::{Assignment, SettingRequest};
-use settings::{Controller, NamedSetting, Value, Version};
+use settings::{AdminFiles, Controller, NamedSetting, Value, Version};
 use topology::Machine;
 
 use crate::{Error, Goal, Names, NewDirectory};
@@ -91,6 +91,7 @@ impl Maker<'_> {
         Ok(Access {
             tasks: who(&demands.tasks)?,
             admin: who(&demands.admin)?,
+            admin_files: demands.admin.as_ref().map_or(AdminFiles::Own, |admin| admin.value.files()),
             directory_mode: demands.admin.as_ref().and_then(|admin| Some(admin.value.directory_mode?.bits())),
             file_mode: mode(&demands.admin),
             tasks_mode: mode(&demands.tasks),

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use rustix::io::Errno;
-use settings::{Controller, Version};
+use settings::{AdminFiles, Controller, Version};
 use units::{IdSet, group_path};
 
 use crate::{
@@ -24,8 +24,10 @@ pub struct Who {
 pub struct Access {
     /// Owner of the files that take tasks (`tasks`, `cgroup.procs`, `cgroup.threads`).
     pub tasks: Who,
-    /// Owner of the directory and all other files.
+    /// Owner of the directory and of `admin_files`.
     pub admin: Who,
+    /// Which of the other files are his.
+    pub admin_files: AdminFiles,
     /// Mode of the directory.
     pub directory_mode: Option<u32>,
     /// Mode of all files but those that take tasks.
@@ -290,7 +292,7 @@ impl Host {
         for file in &files {
             if TASK_FILES.contains(&file.as_str()) {
                 change(Some(file), access.tasks, access.tasks_mode)?;
-            } else if !delegation_keeps(seat.at.version, file) {
+            } else if access.admin_files.has(seat.at.version, file) {
                 change(Some(file), access.admin, access.file_mode)?;
             }
         }
@@ -349,11 +351,4 @@ impl Host {
 /// `a/b/c` → `a`, `a/b`, `a/b/c`.
 fn prefixes(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at]).chain((!path.is_empty()).then_some(path))
-}
-
-/// v2 gives a delegatee the directory and the files that move tasks and enable controllers; its own limits stay
-/// with the parent (cgroup-v2.rst, "Delegation"). An `admin` of ours may change the group's settings, as
-/// libcgroup's may: so the limits go to him, and only what reaches beyond the group stays.
-fn delegation_keeps(version: Version, file: &str) -> bool {
-    version == Version::V1 && matches!(file, "release_agent" | "cgroup.sane_behavior")
 }

@@ -1,10 +1,28 @@
 //! What the table says of a file, whatever setting it holds.
 
+use std::{collections::HashMap, sync::LazyLock};
+
 use crate::{
     laws::{Pair, Stage, Turn},
-    setting::{Codec, UnitProperty, Version},
-    table::{BY_KEY, FILES, File},
+    names,
+    setting::{Codec, Reach, UnitProperty, Version},
+    table::{BY_KEY, FILES, File, all},
 };
+
+/// Of every file of the table the farthest reach of what it holds. Hundreds of lookups are made for each group.
+static REACH: LazyLock<HashMap<(Version, &'static str), Reach>> = LazyLock::new(|| {
+    let mut reach = HashMap::new();
+    for setting in all() {
+        for version in [Version::V1, Version::V2] {
+            let Some(binding) = setting.side(version).binding() else { continue };
+            for file in binding.files {
+                let of_file = reach.entry((version, *file)).or_insert(binding.reach);
+                *of_file = binding.reach.max(*of_file);
+            }
+        }
+    }
+    reach
+});
 
 fn files(version: Version, file: &str) -> impl Iterator<Item = &'static File> {
     FILES.iter().filter(move |known| known.version == version && known.name == file)
@@ -61,6 +79,40 @@ pub fn unit_property(file: &str) -> Option<UnitProperty> {
     files(Version::V2, file).filter(|file| file.index == 0).find_map(|file| file.binding.unit_property)
 }
 
+/// Which files of a group its admin gets.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum AdminFiles {
+    /// Those whose writes change nothing for other groups.
+    #[default]
+    Own,
+    /// Those that divide what the group above has, too: that group is the same admin's.
+    Beside,
+    /// All, as libcgroup gives them.
+    Every,
+}
+
+impl AdminFiles {
+    /// Is the file, which takes no tasks, among them? One that the table does not know may do anything.
+    pub fn has(self, version: Version, file: &str) -> bool {
+        match (self, reach(version, file)) {
+            // these two, which are in v1's root groups only, libcgroup leaves as well
+            (AdminFiles::Every, _) => !matches!(file, "release_agent" | "cgroup.sane_behavior"),
+            (_, Some(Reach::Own)) => true,
+            (AdminFiles::Beside, Some(Reach::Beside(_))) => true,
+            (AdminFiles::Own | AdminFiles::Beside, _) => false,
+        }
+    }
+}
+
+/// Whose resources a write to `file` changes; `None`: the table has no such file.
+pub fn reach(version: Version, file: &str) -> Option<Reach> {
+    let known = |file: &str| REACH.get(&(version, file)).copied();
+    known(file).or_else(|| known(&names::any_size(file)))
+}
+
 /// Does the file hold a line for each device or resource?
 pub fn is_by_key(file: &str) -> bool {
     BY_KEY.iter().any(|known| known.name == file)
@@ -96,6 +148,53 @@ mod tests {
                 assert_eq!(suspends(file.version, file.name, text).len(), expected, "{} {text}", file.name);
             }
         }
+    }
+
+    #[test]
+    fn what_takes_from_other_groups_is_known_by_its_file() {
+        for (version, file) in [
+            (Version::V1, "cpu.shares"),
+            (Version::V1, "cpu.rt_runtime_us"),
+            (Version::V1, "cpuset.cpus"),
+            (Version::V1, "cpuset.cpu_exclusive"),
+            (Version::V1, "cpuset.mem_exclusive"),
+            (Version::V1, "blkio.weight_device"),
+            (Version::V2, "cpu.weight.nice"),
+            (Version::V2, "cpuset.cpus"),
+            (Version::V2, "cpuset.cpus.partition"),
+            (Version::V2, "cpuset.cpus.exclusive"),
+            (Version::V2, "memory.min"),
+            (Version::V2, "memory.low"),
+            (Version::V2, "io.weight"),
+            (Version::V2, "io.latency"),
+            (Version::V2, "cgroup.type"),
+        ] {
+            assert!(matches!(reach(version, file), Some(Reach::Beside(_))), "{file}");
+        }
+        for (version, file) in [
+            (Version::V1, "cpuset.sched_load_balance"),
+            (Version::V1, "net_cls.classid"),
+            (Version::V1, "release_agent"),
+            (Version::V1, "notify_on_release"),
+            (Version::V1, "blkio.prio.class"),
+            (Version::V2, "io.cost.qos"),
+            (Version::V2, "io.prio.class"),
+        ] {
+            assert!(matches!(reach(version, file), Some(Reach::Machine(_))), "{file}");
+        }
+        for (version, file) in [
+            (Version::V1, "memory.limit_in_bytes"),
+            (Version::V1, "cpu.cfs_quota_us"),
+            (Version::V1, "hugetlb.2MB.limit_in_bytes"),
+            (Version::V2, "hugetlb.1GB.max"),
+            (Version::V2, "cpu.max"),
+            (Version::V2, "cgroup.subtree_control"),
+            (Version::V2, "memory.max"),
+            (Version::V2, "cpuset.mems"),
+        ] {
+            assert_eq!(reach(version, file), Some(Reach::Own), "{file}");
+        }
+        assert_eq!(reach(Version::V2, "cpu.shares"), None);
     }
 
     #[test]

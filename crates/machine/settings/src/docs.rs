@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use units::{Bytes, Micros};
 
 use crate::setting::{
-    Access, Binding, Codec, Controller, Fidelity, Key, Kind, OutOfRange, Range, ReadBack, Setting, Side,
-    Unit, Version,
+    Access, Binding, Codec, Controller, Fidelity, Key, Kind, OutOfRange, Range, Reach, ReadBack, Setting,
+    Side, Unit, Version,
 };
 use crate::table::all;
 
@@ -164,6 +164,12 @@ fn side(facts: &mut Vec<(&'static str, String)>, setting: &Setting, name: &'stat
     if !binding.initial.is_empty() {
         let files: Vec<String> = binding.initial.iter().map(|text| code(text)).collect();
         facts.push(("  in a new group", files.join(" and ")));
+    }
+    match binding.reach {
+        Reach::Own => {}
+        Reach::Beside(how) | Reach::Machine(how) => {
+            facts.push(("  reaches beyond the group", how.to_owned()))
+        }
     }
     match binding.read_back {
         ReadBack::Same | ReadBack::Never => {}

@@ -31,8 +31,8 @@ mod group_name;
 mod docs;
 
 pub use by_file::{
-    adds_to_line, as_written, changes, has_period, initial, is_by_key, is_changed_by_others, pairs, suspends, turn,
-    usage,
+    AdminFiles, adds_to_line, as_written, changes, has_period, initial, is_by_key, is_changed_by_others, pairs, reach,
+    suspends, turn, usage,
 };
 pub use decode::DecodeError;
 pub use docs::{describe, markdown, range};
@@ -45,8 +45,8 @@ pub use names::{NamedSetting, UnknownSetting, Via, find, is_of, lookup};
 pub use parse::Facts;
 pub use rule::{DeviceClass, DeviceRule};
 pub use setting::{
-    Access, Binding, Codec, Controller, Fidelity, Form, Key, Kind, OutOfRange, Range, ReadBack, Setting,
-    Side, Unit, UnitProperty, Version,
+    Access, Binding, Codec, Controller, Fidelity, Form, Key, Kind, OutOfRange, Range, Reach, ReadBack,
+    Setting, Side, Unit, UnitProperty, Version,
 };
 pub use show::NoMachine;
 pub use table::all;

@@ -86,7 +86,7 @@ pub fn is_of(setting: &Setting, name: &str) -> bool {
 }
 
 /// A name with what stands where a huge page size belongs taken for one, so that its pattern is near.
-fn any_size(name: &str) -> String {
+pub(crate) fn any_size(name: &str) -> String {
     let after = name.strip_prefix("hugetlb.").and_then(|rest| rest.split_once('.'));
     after.map_or_else(|| name.to_owned(), |(_, last)| format!("hugetlb.{SIZE}.{last}"))
 }

@@ -321,6 +321,8 @@ pub struct Binding {
     /// The file with the use that has to fall before this limit can be lower.
     #[serde(skip)]
     pub usage: Option<&'static str>,
+    /// Whose resources a write changes.
+    pub reach: Reach,
     /// The property of a systemd unit that means the same (systemd.resource-control(5)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit_property: Option<UnitProperty>,
@@ -411,6 +413,19 @@ pub enum Fidelity {
     Exact,
     /// Nearly; the difference in words.
     Approximate(&'static str),
+}
+
+/// Whose resources a write changes. It decides which files of a group its `admin` gets, and what he may change over the
+/// daemon's socket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reach {
+    /// The group's and those of groups below it: what the groups above allow them bounds it.
+    Own,
+    /// It divides what the group above has: the groups beside it get more or less. The text says how.
+    Beside(&'static str),
+    /// Those of any task of the machine. The text says how.
+    Machine(&'static str),
 }
 
 /// How files hold a value.

@@ -19,7 +19,7 @@ use crate::{
     laws::{Law, Order, Pair, Stage, Turn},
     setting::{
         Access::{self, Command, Read, ReadWrite, Write},
-        Binding, Codec, Controller, Fidelity, Form, Key, Kind, OutOfRange, Range, ReadBack, Setting,
+        Binding, Codec, Controller, Fidelity, Form, Key, Kind, OutOfRange, Range, Reach, ReadBack, Setting,
         Side::{self, Has, Lacks},
         Unit, UnitProperty, Version,
     },
@@ -64,6 +64,7 @@ const BINDING: Binding = Binding {
     pair: None,
     changes: &[],
     usage: None,
+    reach: Reach::Own,
     unit_property: None,
     source: "",
 };
@@ -120,6 +121,9 @@ const ACTION: Option<Order> = at(Stage::Tasks, "can't be undone, so it comes las
 const fn pair(law: Law, other: &'static str, why: &'static str) -> Option<Pair> {
     Some(Pair { other, law, why })
 }
+
+/// Of weights and all that has their place.
+const SHARE: Reach = Reach::Beside("what one group gets more of, the groups beside it get less of");
 
 const fn lacks(instead: &'static str) -> Side {
     Lacks { instead }

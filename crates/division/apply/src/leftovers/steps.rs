@@ -407,6 +407,7 @@ impl Past<'_> {
                             tasks_mode: access.tasks_mode.map(|_| 0o644),
                             file_mode: access.file_mode.map(|_| 0o644),
                             directory_mode: access.directory_mode.map(|_| 0o755),
+                            admin_files: settings::AdminFiles::Every,
                         };
                         let action = Action::SetOwnership { place: place.clone(), access };
                         left.before.push(restoring(&entry.group, action, why));

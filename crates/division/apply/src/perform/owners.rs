@@ -72,8 +72,8 @@ impl Performer<'_> {
         Ok(others.filter_map(|(file, _)| file.map(str::to_owned)).collect())
     }
 
-    /// The files of a group and their modes. Groups made here are alike, so that one listing serves all of them.
-    pub(super) fn files_of(&mut self, place: &Place) -> Result<Vec<(String, u32)>, Errno> {
+    /// The files of a group, whose they are and their modes. Groups made here are alike, so that one listing serves all of them.
+    pub(super) fn files_of(&mut self, place: &Place) -> Result<Vec<(String, Owned)>, Errno> {
         if !self.makers.contains_key(place) {
             return self.list(place);
         }
@@ -90,12 +90,15 @@ impl Performer<'_> {
         Ok(files)
     }
 
-    pub(super) fn list(&self, place: &Place) -> Result<Vec<(String, u32)>, Errno> {
+    pub(super) fn list(&self, place: &Place) -> Result<Vec<(String, Owned)>, Errno> {
         let at = self.at(place).ok_or(Errno::NOENT)?;
         let files = self.host().kernel().files(at, &place.path)?;
         let names: Vec<Option<&str>> = files.iter().map(|file| Some(file.as_str())).collect();
         let owned: HashMap<_, _> = self.system().owned_each(at, &place.path, &names)?.into_iter().collect();
-        let mode = |file: &str| owned.get(&Some(file)).map_or(0o666, |owned| owned.mode);
-        Ok(files.iter().map(|file| (file.clone(), mode(file))).collect())
+        // one that is gone by now is noticed where it is given away
+        let (uid, gid) = self.system().maker();
+        let unknown = Owned { uid, gid, mode: 0o666 };
+        let now = |file: &str| owned.get(&Some(file)).copied().unwrap_or(unknown);
+        Ok(files.iter().map(|file| (file.clone(), now(file))).collect())
     }
 }

@@ -138,12 +138,11 @@ pub(super) fn owners_of(performer: &Performer<'_>, place: &Place, access: &Owner
         [None].into_iter().chain(names.iter().map(|name| Some(name.as_str()))).collect();
     let owned = performer.system().owned_each(at, &place.path, &all).unwrap_or_default();
     let actual: BTreeMap<Option<&str>, Owned> = owned.into_iter().collect();
-    let files: Vec<(String, u32)> = names
-        .iter()
-        .filter_map(|name| Some((name.clone(), actual.get(&Some(name.as_str()))?.mode & 0o7777)))
-        .collect();
+    let files: Vec<(String, Owned)> =
+        names.iter().filter_map(|name| Some((name.clone(), *actual.get(&Some(name.as_str()))?))).collect();
     let directory = PathBuf::from(performer.directory(place));
-    let each = ownership::each(access, place.version, &files, None);
+    let keeper = performer.system().maker();
+    let each = ownership::each(access, place.version, &files, None, keeper);
     let statuses = each.into_iter().filter_map(|(file, to)| {
         let actual = actual.get(&file)?;
         let as_requested = to.uid.is_none_or(|uid| uid == actual.uid)

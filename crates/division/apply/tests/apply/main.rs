@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::exit, clippy::print_stdout, clippy::print_stderr)]
 
+mod admin;
 mod broken;
 mod child;
 mod devices;
@@ -60,6 +61,7 @@ fn of_this_machine() -> Vec<Trial> {
     let mut trials = broken::trials(&scenarios::SETS, usual);
     trials.extend(swap::trials(&host, usual));
     trials.extend(trials!(lacks usual;
+        admin::an_admin_writes_no_file_that_reaches_beyond_his_group,
         real::undo_returns_to_every_earlier_generation_and_spares_tasks,
         real::a_group_that_somebody_made_again_is_theirs,
         real::a_group_that_somebody_removed_is_named_by_an_undo_to_its_generation,

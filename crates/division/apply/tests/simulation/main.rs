@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stdout, reason = "a test's failure is a panic")]
 
+mod admin;
 mod along;
 mod isolated;
 mod judge;

@@ -246,7 +246,7 @@ impl<'r> Reader<'r> {
     }
 
     fn person(&mut self, block: &Block<'r>, admin: bool) -> Person {
-        let mut person = Person::default();
+        let mut person = Person { all_files: admin, ..Person::default() };
         while let Item::Word(name) = self.grammar.item(block, self.report) {
             let Some(value) = self.grammar.value(name, self.report) else { continue };
             let (text, origin) = (value.text(), self.grammar.origin_of(value.text()));

@@ -443,6 +443,7 @@ fn person(person: &Person) -> String {
     pairs.extend(person.group.as_ref().map(|group| ("group", account(group))));
     pairs.extend(person.mode.map(|mode| ("mode", text(&mode.to_string()))));
     pairs.extend(person.directory_mode.map(|mode| ("directory_mode", text(&mode.to_string()))));
+    pairs.extend(person.all_files.then(|| ("all_files", "true".to_owned())));
     table(&pairs)
 }
 

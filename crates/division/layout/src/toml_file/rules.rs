@@ -26,6 +26,7 @@ impl Reader<'_> {
                 "user" => person.user = self.account(value),
                 "group" => person.group = self.account(value),
                 "mode" => person.mode = self.mode(value),
+                "all_files" => person.all_files = self.flag(value).unwrap_or_default(),
                 _ => person.directory_mode = self.mode(value),
             }
         }

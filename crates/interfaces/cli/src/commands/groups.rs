@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write};
 
 use kernel::{Access, Created, GroupName, Host};
-use settings::{Controller, Version};
+use settings::{AdminFiles, Controller, Version};
 use units::{group_path, hint::Command, printable};
 
 use super::{group, host};
@@ -29,6 +29,7 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
     let access = Access {
         tasks: who(args.tasks.as_deref())?,
         admin: who(args.admin.as_deref())?,
+        admin_files: AdminFiles::Own,
         directory_mode: args.directory_mode,
         file_mode: args.file_mode,
         tasks_mode: args.tasks_mode,

@@ -6,15 +6,11 @@ use std::collections::BTreeMap;
 
 use kernel::GroupName;
 use layout::{Account, Desired, Person};
-use settings::{Controller, NamedSetting};
+use settings::{Controller, NamedSetting, Reach, Version};
 use system::Accounts;
 use units::group_path;
 
 use super::{Peer, Problem};
-
-/// Settings of a group that its admin may change though every group has them.
-const CORE: [&str; 4] =
-    ["cgroup.clone_children", "cgroup.max.depth", "cgroup.max.descendants", "cgroup.pressure"];
 
 /// The rights that a layout gives.
 #[derive(Debug, Default)]
@@ -62,15 +58,30 @@ impl Rights {
         group: &GroupName,
         settings: &[NamedSetting],
     ) -> Result<(), Problem> {
-        let for_root = settings.iter().find(|found| is_for_root_only(found)).filter(|_| !peer.is_root());
         self.holds(peer, group, "admin", |given| given.admin.as_ref())?;
-        match for_root {
-            Some(found) => Err(Problem::forbidden(format!(
-                "{} is changed by root only: it reaches beyond the group",
-                found.name
-            ))),
-            None => Ok(()),
+        if peer.is_root() {
+            return Ok(());
         }
+        for found in settings {
+            match reach(found) {
+                Reach::Own => {}
+                Reach::Beside(_) if self.is_admin_above(peer, group) => {}
+                Reach::Beside(how) | Reach::Machine(how) => {
+                    return Err(Problem::forbidden(format!(
+                        "{} of group '{group}' is changed by root only: it reaches beyond the group ({how})",
+                        found.name
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Is the group above this peer's to divide?
+    fn is_admin_above(&self, peer: &Peer, group: &GroupName) -> bool {
+        let above = group_path::branch(group.path()).skip(1);
+        let admin = above.filter_map(|path| self.groups.get(path)?.admin.as_ref()).next();
+        admin.is_some_and(|admin| admin.is(peer))
     }
 
     /// May the peer put processes into that group? Its own, if it is not root.
@@ -113,14 +124,15 @@ impl Rights {
     }
 }
 
-/// The kernel asks for CAP_SYS_ADMIN here, also of the file's owner; and a kill is no setting.
-fn is_for_root_only(found: &NamedSetting) -> bool {
+/// How far a change of the setting reaches, in the version where it reaches farthest. What every group has and is no
+/// value of it (a kill, tasks, controllers for groups below) has requests of its own, or is root's.
+fn reach(found: &NamedSetting) -> Reach {
     let setting = found.setting;
-    match setting.controller {
-        Controller::Devices => true,
-        Controller::Core => !CORE.contains(&setting.name),
-        _ => setting.name == "cpuset.memory_pressure_enabled",
+    if setting.controller == Controller::Core && !setting.can_be_set() {
+        return Reach::Machine("it is no value that the group has");
     }
+    let sides = [Version::V1, Version::V2].map(|version| setting.side(version).binding());
+    sides.into_iter().flatten().map(|binding| binding.reach).max().unwrap_or(Reach::Own)
 }
 
 impl Holder {
@@ -212,12 +224,47 @@ mod tests {
     }
 
     #[test]
+    fn what_takes_from_the_groups_beside_is_for_the_admin_of_the_group_above() {
+        let beside = [
+            "cpu.weight",
+            "cpu.rt_runtime_us",
+            "cpuset.cpus",
+            "cpuset.cpus.partition",
+            "cpuset.cpu_exclusive",
+            "cpuset.mem_exclusive",
+            "memory.min",
+            "memory.low",
+            "io.weight",
+            "blkio.bfq.weight",
+            "cgroup.type",
+        ];
+        let machine = ["net_cls.classid", "cpuset.sched_load_balance", "io.cost.qos", "io.prio.class"];
+        for setting in beside.into_iter().chain(machine) {
+            let may = |peer: &Peer, name: &str| rights().may_set(peer, &group(name), &found(setting));
+            let refused = may(&ORACLE, "db").unwrap_err();
+            assert!(refused.status == 403 && refused.message.contains(setting), "{}", refused.message);
+            assert_eq!(may(&ORACLE, "db/made/by/hand").is_ok(), beside.contains(&setting), "{setting}");
+            // the group above is another's
+            let other = Peer { uid: 1003, ..ORACLE };
+            assert!(
+                may(&other, "db/other").is_err()
+                    && may(&other, "db/other/below").is_ok() == beside.contains(&setting)
+            );
+            assert!(may(&ROOT, "db").is_ok());
+        }
+        for setting in ["memory.max", "cpu.max", "pids.max", "io.max", "cgroup.freeze"] {
+            assert!(rights().may_set(&ORACLE, &group("db"), &found(setting)).is_ok(), "{setting}");
+        }
+    }
+
+    #[test]
     fn a_mode_without_write_gives_no_right() {
         let person = Person {
             user: Some(Account::Id(1001)),
             group: Some(Account::Id(2002)),
             mode: layout::Mode::new("0644"),
             directory_mode: None,
+            all_files: false,
         };
         let holder = Holder::of(&person, &Accounts::new());
         assert!(holder.is(&ORACLE) && !holder.is(&DBA));

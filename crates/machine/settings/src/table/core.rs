@@ -53,6 +53,9 @@ pub(super) const ROWS: &[Setting] = &[
         lacks("every v1 group takes single threads"),
         Has(Binding {
             files: &["cgroup.type"],
+            reach: Reach::Beside(
+                "the group above becomes a threaded domain, in which no group beside this one takes processes",
+            ),
             codec: Codec::Word,
             order: at(Stage::Threaded, "threads can be taken only by a threaded group"),
             read_back: ReadBack::Rescaled("domain, domain threaded, domain invalid or threaded"),
@@ -185,6 +188,7 @@ pub(super) const ROWS: &[Setting] = &[
         "The kernel runs release_agent when the group becomes empty",
         Has(Binding {
             files: &["notify_on_release"],
+            reach: Reach::Machine("a program of root's is run with the name of a group"),
             codec: Codec::Flag,
             source: "admin-guide/cgroup-v1/cgroups.rst, section 1.4",
             ..V1
@@ -199,6 +203,7 @@ pub(super) const ROWS: &[Setting] = &[
         "Program that the kernel runs for a group that became empty; in the root group only",
         Has(Binding {
             files: &["release_agent"],
+            reach: Reach::Machine("the program is run as root"),
             codec: Codec::Line,
             source: "admin-guide/cgroup-v1/cgroups.rst, section 1.4",
             ..V1

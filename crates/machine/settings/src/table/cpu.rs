@@ -16,8 +16,13 @@ const V2: Binding = Binding {
 };
 /// `max_bw_quota_period_us` and `min_bw_quota_period_us` in `kernel/sched`: 44 bits of microseconds.
 const QUOTA: Range = between(1_000, 17_592_186_044_415);
-const RT: Binding =
-    Binding { source: "scheduler/sched-rt-group.rst, section 2", since: "2.6.25", codec: MINUS_ONE, ..V1 };
+const RT: Binding = Binding {
+    source: "scheduler/sched-rt-group.rst, section 2",
+    since: "2.6.25",
+    codec: MINUS_ONE,
+    reach: BUDGET,
+    ..V1
+};
 const NO_RT: Side = lacks(
     "v2 has no real-time budgets: give real-time tasks CPUs of their own with cpuset.cpus and cpuset.cpus.partition",
 );
@@ -29,6 +34,10 @@ const UCLAMP: Binding = Binding {
     read_back: ReadBack::Rounded("to two decimals"),
     ..V2
 };
+
+const BUDGET: Reach =
+    Reach::Beside("the group above divides its real-time budget: what one group has the others lack");
+const BOOST: Reach = Reach::Beside("the group's tasks go before others to the fastest CPUs");
 
 const BURST: &str = "the burst is never above the quota";
 const IDLE: Option<Order> = switch(
@@ -46,6 +55,7 @@ pub(super) const ROWS: &[Setting] = &[
         access: ReadWrite,
         example: "200",
         v1: Has(Binding {
+            reach: SHARE,
             files: &["cpu.shares"],
             codec: Codec::WeightScaled { default: 1024 },
             initial: &["1024"],
@@ -57,6 +67,7 @@ pub(super) const ROWS: &[Setting] = &[
             ..V1
         }),
         v2: Has(Binding {
+            reach: SHARE,
             files: &["cpu.weight"],
             codec: Codec::Weight,
             range: between(1, 10_000),
@@ -75,6 +86,7 @@ pub(super) const ROWS: &[Setting] = &[
         example: "-5",
         v1: lacks("set cpu.weight: one nice step is a factor of 1.25, nice 0 is 100"),
         v2: Has(Binding {
+            reach: SHARE,
             files: &["cpu.weight.nice"],
             codec: Codec::Number,
             range: between(-20, 19),
@@ -147,6 +159,7 @@ pub(super) const ROWS: &[Setting] = &[
         access: ReadWrite,
         example: "1",
         v1: Has(Binding {
+            reach: SHARE,
             files: &["cpu.idle"],
             codec: Codec::Flag,
             since: "5.15",
@@ -157,6 +170,7 @@ pub(super) const ROWS: &[Setting] = &[
             ..V1
         }),
         v2: Has(Binding {
+            reach: SHARE,
             files: &["cpu.idle"],
             codec: Codec::Flag,
             since: "5.15",
@@ -173,8 +187,8 @@ pub(super) const ROWS: &[Setting] = &[
         kind: Kind::Percent,
         access: ReadWrite,
         example: "25%",
-        v1: Has(Binding { files: &["cpu.uclamp.min"], initial: &["0.00"], ..UCLAMP }),
-        v2: Has(Binding { files: &["cpu.uclamp.min"], initial: &["0.00"], ..UCLAMP }),
+        v1: Has(Binding { reach: BOOST, files: &["cpu.uclamp.min"], initial: &["0.00"], ..UCLAMP }),
+        v2: Has(Binding { reach: BOOST, files: &["cpu.uclamp.min"], initial: &["0.00"], ..UCLAMP }),
     },
     Setting {
         name: "cpu.uclamp.max",

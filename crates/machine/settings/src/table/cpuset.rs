@@ -16,12 +16,21 @@ const V2: Binding = Binding {
     ..BINDING
 };
 
+const ALONE: Reach = Reach::Beside("no other group, and no task of root's, gets what the group has alone");
+const CPUS_OF_ALL: Reach = Reach::Beside(
+    "a list that overlaps what a group beside it has alone ends that or is in its way, and an exclusive group takes what its list names",
+);
+const NODES_OF_ALL: Reach = Reach::Beside("an exclusive group takes the nodes that its list names");
+const DOMAINS: Reach =
+    Reach::Machine("it changes how the scheduler balances CPUs that other groups have as well");
+
 /// A flag that only v1 has.
 const fn v1_flag(
     name: &'static str,
     files: &'static [&'static str],
     doc: &'static str,
     order: Option<Order>,
+    reach: Reach,
     v2: Side,
 ) -> Setting {
     Setting {
@@ -31,7 +40,7 @@ const fn v1_flag(
         kind: Kind::Flag,
         access: ReadWrite,
         example: "1",
-        v1: Has(Binding { files, codec: Codec::Flag, order, ..V1 }),
+        v1: Has(Binding { files, codec: Codec::Flag, order, reach, ..V1 }),
         v2,
     }
 }
@@ -55,8 +64,15 @@ pub(super) const ROWS: &[Setting] = &[
         kind: Kind::Cpus,
         access: ReadWrite,
         example: "0-3,8",
-        v1: Has(Binding { files: &["cpuset.cpus"], codec: Codec::List, order: CPUS, ..V1 }),
+        v1: Has(Binding {
+            reach: CPUS_OF_ALL,
+            files: &["cpuset.cpus"],
+            codec: Codec::List,
+            order: CPUS,
+            ..V1
+        }),
         v2: Has(Binding {
+            reach: CPUS_OF_ALL,
             files: &["cpuset.cpus"],
             codec: Codec::List,
             order: CPUS,
@@ -72,6 +88,7 @@ pub(super) const ROWS: &[Setting] = &[
         access: ReadWrite,
         example: "0-1",
         v1: Has(Binding {
+            reach: NODES_OF_ALL,
             files: &["cpuset.mems"],
             codec: Codec::List,
             order: NODES,
@@ -116,6 +133,7 @@ pub(super) const ROWS: &[Setting] = &[
         access: ReadWrite,
         example: "root",
         v1: Has(Binding {
+            reach: ALONE,
             files: &["cpuset.cpu_exclusive"],
             codec: Codec::WordFlag { off: "member", on: "root" },
             order: exclusive("0"),
@@ -127,6 +145,7 @@ pub(super) const ROWS: &[Setting] = &[
             ..V1
         }),
         v2: Has(Binding {
+            reach: ALONE,
             files: &["cpuset.cpus.partition"],
             codec: Codec::Word,
             order: exclusive("member"),
@@ -144,6 +163,7 @@ pub(super) const ROWS: &[Setting] = &[
         example: "2-3",
         v1: lacks("set cpuset.cpus and cpuset.cpus.partition=root (cpuset.cpu_exclusive)"),
         v2: Has(Binding {
+            reach: ALONE,
             files: &["cpuset.cpus.exclusive"],
             codec: Codec::List,
             since: "6.7",
@@ -189,6 +209,7 @@ pub(super) const ROWS: &[Setting] = &[
         &["cpuset.mem_exclusive"],
         "Sibling groups may not name the same NUMA nodes; implies cpuset.mem_hardwall",
         exclusive("0"),
+        ALONE,
         lacks("give each group other nodes in cpuset.mems; v2 does not enforce it"),
     ),
     v1_flag(
@@ -196,6 +217,7 @@ pub(super) const ROWS: &[Setting] = &[
         &["cpuset.mem_hardwall"],
         "Memory that the kernel takes for the group's tasks also comes from the group's nodes only",
         None,
+        Reach::Own,
         lacks("cpuset.mems covers the memory of tasks; v2 has no switch for the kernel's own"),
     ),
     v1_flag(
@@ -203,6 +225,7 @@ pub(super) const ROWS: &[Setting] = &[
         &["cpuset.memory_migrate"],
         "A change of cpuset.mems, or a move into the group, moves the memory that tasks already have",
         None,
+        Reach::Own,
         lacks("v2 always migrates when cpuset.mems changes"),
     ),
     v1_flag(
@@ -210,6 +233,7 @@ pub(super) const ROWS: &[Setting] = &[
         &["cpuset.sched_load_balance"],
         "The scheduler moves tasks between the group's CPUs to even the load",
         None,
+        DOMAINS,
         lacks("set cpuset.cpus.partition=isolated for CPUs without load balancing"),
     ),
     Setting {
@@ -220,6 +244,7 @@ pub(super) const ROWS: &[Setting] = &[
         access: ReadWrite,
         example: "1",
         v1: Has(Binding {
+            reach: DOMAINS,
             files: &["cpuset.sched_relax_domain_level"],
             codec: Codec::Number,
             range: between(-1, 5),
@@ -236,6 +261,7 @@ pub(super) const ROWS: &[Setting] = &[
         &["cpuset.memory_spread_page"],
         "Spreads the page cache evenly over the group's nodes",
         None,
+        Reach::Own,
         lacks("set an interleaving policy where the program is started: numactl --interleave"),
     ),
     v1_flag(
@@ -243,6 +269,7 @@ pub(super) const ROWS: &[Setting] = &[
         &["cpuset.memory_spread_slab"],
         "Spread inode and dentry caches evenly over the group's nodes; without effect since kernel 6.8",
         None,
+        Reach::Own,
         lacks("v2 has no such setting, and v1's has no effect since kernel 6.8"),
     ),
     Setting {
@@ -267,6 +294,7 @@ pub(super) const ROWS: &[Setting] = &[
         access: ReadWrite,
         example: "1",
         v1: Has(Binding {
+            reach: Reach::Machine("it holds for all groups"),
             files: &["cpuset.memory_pressure_enabled"],
             codec: Codec::Flag,
             source: "admin-guide/cgroup-v1/cpusets.rst, section 1.5",

@@ -2,9 +2,12 @@
 
 use super::*;
 
+const ROOT: Reach =
+    Reach::Machine("it opens devices that root keeps from the group: the kernel asks for CAP_SYS_ADMIN");
 const V1: Binding = Binding {
     controller: Controller::Devices,
     codec: Codec::DeviceRules,
+    reach: ROOT,
     read_back: ReadBack::Rescaled("in devices.list"),
     since: "2.6.26",
     at_root: true,
@@ -13,6 +16,7 @@ const V1: Binding = Binding {
 };
 const V2: Binding = Binding {
     codec: Codec::DeviceProgram,
+    reach: ROOT,
     read_back: ReadBack::Never,
     since: "4.15",
     fidelity: Fidelity::Approximate(

@@ -15,7 +15,13 @@ const V2: Binding = Binding {
     ..BINDING
 };
 /// Only the root group has it, for each device.
-const COST: Binding = Binding { codec: Codec::Keyed, since: "5.4", at_root: true, ..V2 };
+const COST: Binding = Binding {
+    codec: Codec::Keyed,
+    reach: Reach::Machine("it holds for all groups on the device"),
+    since: "5.4",
+    at_root: true,
+    ..V2
+};
 
 const fn key(name: &'static str, unit: Unit, max: u64) -> Key {
     Key { name, unit, max }
@@ -51,8 +57,13 @@ const MODEL: &[Key] = &[
     key("wseqiops", Unit::Count, u64::MAX - 1),
     key("wrandiops", Unit::Count, u64::MAX - 1),
 ];
-const PRIO: Binding =
-    Binding { codec: Codec::Word, since: "5.14", source: "admin-guide/cgroup-v2.rst, IO Priority", ..V2 };
+const PRIO: Binding = Binding {
+    codec: Codec::Word,
+    reach: Reach::Machine("requests of the real-time class go before those of all other groups"),
+    since: "5.14",
+    source: "admin-guide/cgroup-v2.rst, IO Priority",
+    ..V2
+};
 
 pub(super) const ROWS: &[Setting] = &[
     Setting {
@@ -103,6 +114,7 @@ pub(super) const ROWS: &[Setting] = &[
         access: ReadWrite,
         example: "200; 8:16 50",
         v1: Has(Binding {
+            reach: SHARE,
             files: &["blkio.weight", "blkio.weight_device"],
             codec: Codec::WeightFiles { default: 500, min: 10, max: 1000 },
             range: between(10, 1000),
@@ -115,6 +127,7 @@ pub(super) const ROWS: &[Setting] = &[
             ..V1
         }),
         v2: Has(Binding {
+            reach: SHARE,
             files: &["io.weight"],
             codec: Codec::Weights,
             unit_property: Some(UnitProperty {
@@ -134,6 +147,7 @@ pub(super) const ROWS: &[Setting] = &[
         access: ReadWrite,
         example: "200; 8:16 50",
         v1: Has(Binding {
+            reach: SHARE,
             files: &["blkio.bfq.weight", "blkio.bfq.weight_device"],
             codec: Codec::WeightFiles { default: 100, min: 1, max: 1000 },
             range: between(1, 1000),
@@ -144,6 +158,7 @@ pub(super) const ROWS: &[Setting] = &[
             ..V1
         }),
         v2: Has(Binding {
+            reach: SHARE,
             files: &["io.bfq.weight"],
             codec: Codec::Weights,
             range: between(1, 1000),
@@ -162,6 +177,7 @@ pub(super) const ROWS: &[Setting] = &[
         example: "8:16 target=10ms",
         v1: lacks("limit the other groups with io.max"),
         v2: Has(Binding {
+            reach: Reach::Beside("groups beside it are slowed down until the target is met"),
             files: &["io.latency"],
             codec: Codec::DeviceKeys,
             unit_property: by_key("IODeviceLatencyTargetSec", &[("target", "IODeviceLatencyTargetSec")]),

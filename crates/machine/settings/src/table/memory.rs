@@ -43,6 +43,8 @@ const NO_PROTECTION: Side = lacks(
 );
 
 /// A limit in bytes.
+const PROTECTED: Reach = Reach::Beside("memory is reclaimed from all other groups in its place");
+
 const fn limit(name: &'static str, doc: &'static str, example: &'static str, v1: Side, v2: Side) -> Setting {
     Setting {
         name,
@@ -104,6 +106,7 @@ pub(super) const ROWS: &[Setting] = &[
         NO_PROTECTION,
         Has(Binding {
             files: &["memory.low"],
+            reach: PROTECTED,
             initial: &["0"],
             unit_property: same("MemoryLow"),
             ..LIMIT_V2
@@ -116,6 +119,7 @@ pub(super) const ROWS: &[Setting] = &[
         NO_PROTECTION,
         Has(Binding {
             files: &["memory.min"],
+            reach: PROTECTED,
             since: "4.18",
             initial: &["0"],
             unit_property: same("MemoryMin"),
@@ -297,6 +301,9 @@ pub(super) const ROWS: &[Setting] = &[
         example: "1",
         v1: Has(Binding {
             files: &["memory.use_hierarchy"],
+            reach: Reach::Beside(
+                "what groups below use need not count here: then no limit of the group holds for it",
+            ),
             codec: Codec::Flag,
             source: "admin-guide/cgroup-v1/memory.rst, section 6",
             ..V1

@@ -14,6 +14,7 @@ pub(super) const ROWS: &[Setting] = &[
         example: "10:1",
         v1: Has(Binding {
             files: &["net_cls.classid"],
+            reach: Reach::Machine("any class may be taken, also one that is meant for another group"),
             codec: Codec::ClassId,
             controller: Controller::NetCls,
             read_back: ReadBack::Rescaled("as a decimal number"),
@@ -33,6 +34,7 @@ pub(super) const ROWS: &[Setting] = &[
         example: "eth0 5",
         v1: Has(Binding {
             files: &["net_prio.ifpriomap"],
+            reach: Reach::Machine("packets of a higher priority go before those of all other groups"),
             codec: Codec::Keyed,
             controller: Controller::NetPrio,
             since: "3.3",
