@@ -92,6 +92,9 @@ impl State {
     pub fn open(directory: impl Into<PathBuf>) -> Result<State, Failure> {
         let state = State { directory: directory.into() };
         let generations = state.generations();
+        if rustix::process::geteuid().is_root() {
+            all_above(&state.directory)?;
+        }
         for (directory, mode) in [(&state.directory, 0o755), (&generations, PRIVATE)] {
             let made = DirBuilder::new().recursive(true).mode(mode).create(directory);
             made.map_err(|error| failed("make", directory, &error))?;
@@ -346,6 +349,21 @@ fn known(head: &Head, generation: u32, path: PathBuf) -> Result<(), Failure> {
         path,
         reason,
         hint: Some("use that version, or a later one".to_owned()),
+    })
+}
+
+/// Who owns a directory above, or may write there, could put another history in the place of this one.
+fn all_above(directory: &Path) -> Result<(), Failure> {
+    // one that is missing is made, below one that is not
+    let there = directory.ancestors().find(|above| above.symlink_metadata().is_ok());
+    let Some(parent) = there.and_then(|there| if there == directory { there.parent() } else { Some(there) })
+    else {
+        return Ok(());
+    };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    files::trusted(parent).map(drop).map_err(|why| {
+        let hint = why.hint().map(|fix| format!("{fix}, or keep the state elsewhere: --state DIR"));
+        Failure::State { what: "trust", path: directory.to_owned(), reason: why.to_string(), hint }
     })
 }
 

@@ -2,8 +2,10 @@
 //! file, not a link, writable by its owner alone, and in a directory where nobody else can put another one in its
 //! place.
 
+mod trusted;
 mod unit_files;
 
+pub use trusted::{Untrusted, trusted, trusted_program};
 pub use unit_files::unit_sources;
 
 use std::ffi::OsStr;
@@ -17,12 +19,10 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use units::hint::Command;
 
+use crate::trusted::{OTHERS_WRITE, is_trusted};
+
 /// The largest file that is read, in bytes. A layout of thousands of groups has one.
 pub const LARGEST: u64 = 16 << 20;
-
-/// Permissions of a file that others than its owner may change.
-const OTHERS_WRITE: u32 = 0o022;
-const STICKY: u32 = 0o1000;
 
 /// How far files are trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,8 @@ pub fn read_layout(path: &Path, trust: Trust) -> (Reading, Vec<Source>) {
     (reading, loaded.sources)
 }
 
-/// Opens a file from its directory, both checked after they are open, so that nothing can change in between.
+/// Opens a file from its directory, both checked after they are open, so that nothing can change in between; root also
+/// checks every directory above.
 fn open(path: &Path, trust: Trust) -> Result<File, Diagnostic> {
     let shown = path.display();
     let wrong = |errno: Errno| Diagnostic::error(format!("{shown}: {}", in_words(&errno.into())));
@@ -152,55 +153,48 @@ fn open(path: &Path, trust: Trust) -> Result<File, Diagnostic> {
         }
         errno => wrong(errno),
     };
-    let directory = rustix::fs::open(parent, how | OFlags::DIRECTORY, Mode::empty())
+    let mut directory = rustix::fs::open(parent, how | OFlags::DIRECTORY, Mode::empty())
         .map_err(|errno| link(errno, parent))?;
+    if trust == Trust::Strict {
+        directory = kept(parent, path)?;
+    }
     let file = rustix::fs::openat(&directory, name, how, Mode::empty()).map_err(|errno| link(errno, path))?;
     let stat = rustix::fs::fstat(&file).map_err(wrong)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(Diagnostic::error(format!("{shown} is no regular file")));
     }
     if trust == Trust::Strict {
-        alone(&directory, &stat, path, parent)?;
+        alone(&stat, path)?;
     }
     Ok(file.into())
 }
 
-fn chmod(path: &Path) -> Command {
-    Command::new("chmod go-w").arg(path.to_string_lossy())
-}
-
-/// May a file of that user decide what root does? Root's own and the caller's may, also of the caller of sudo: that
-/// variable is root's where the real user is root.
-fn is_trusted(uid: u32) -> bool {
-    let real = rustix::process::getuid();
-    let by_sudo = || real.is_root() && std::env::var("SUDO_UID").is_ok_and(|text| text.parse() == Ok(uid));
-    uid == 0 || uid == rustix::process::geteuid().as_raw() || by_sudo()
-}
-
-/// Refuses what others than root and the caller could have written or put there.
-fn alone(directory: &OwnedFd, file: &Stat, path: &Path, parent: &Path) -> Result<(), Diagnostic> {
+/// Refuses what others than root and the caller could have written.
+fn alone(file: &Stat, path: &Path) -> Result<(), Diagnostic> {
     if !is_trusted(file.st_uid) {
         let what = format!("{} belongs to user {}, who may change it", path.display(), file.st_uid);
         return Err(Diagnostic::error(what).hint(Command::new("chown root").arg(path.to_string_lossy())));
     }
     if file.st_mode & OTHERS_WRITE != 0 {
         let error = Diagnostic::error(format!("{} can be written by others than its owner", path.display()));
-        return Err(error.hint(chmod(path)));
-    }
-    let wrong =
-        |errno: Errno| Diagnostic::error(format!("{}: {}", parent.display(), in_words(&errno.into())));
-    let stat = rustix::fs::fstat(directory).map_err(wrong)?;
-    // in a sticky directory such as /tmp only the owner can exchange a file
-    if stat.st_mode & OTHERS_WRITE != 0 && stat.st_mode & STICKY == 0 {
-        let what = format!("others can put another file in the place of {}", path.display());
-        return Err(Diagnostic::error(what).hint(chmod(parent)));
-    }
-    if !is_trusted(stat.st_uid) {
-        let owner = format!("{} belongs to user {}", parent.display(), stat.st_uid);
-        let what = format!("others can put another file in the place of {}: {owner}", path.display());
-        return Err(Diagnostic::error(what).hint(Command::new("chown root").arg(parent.to_string_lossy())));
+        return Err(error.hint(Command::new("chmod go-w").arg(path.to_string_lossy())));
     }
     Ok(())
+}
+
+/// The directory, where nobody can put another file in the place of that one, nor another directory in its own place.
+fn kept(directory: &Path, path: &Path) -> Result<OwnedFd, Diagnostic> {
+    trusted(directory).map_err(|why| match &why {
+        Untrusted::Failed { .. } => Diagnostic::error(why.to_string()),
+        Untrusted::Owner { .. } | Untrusted::Writable { .. } => {
+            let what = format!("others can put another file in the place of {}: {why}", path.display());
+            let error = Diagnostic::error(what);
+            match why.hint() {
+                Some(hint) => error.hint(hint),
+                None => error,
+            }
+        }
+    })
 }
 
 fn bytes(file: File, name: &str) -> Result<Vec<u8>, Diagnostic> {

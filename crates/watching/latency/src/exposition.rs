@@ -1,6 +1,15 @@
 //! Prometheus' text format, and OpenMetrics' where it is the same: the series of one metric, and a percentile of them.
 
+use std::collections::BTreeMap;
+
 use layout::{Selector, series};
+
+use crate::{Error, wait::Wait};
+
+/// Distinct bounds of a histogram. Who exposes more is no program that measures: ten to thirty are usual.
+const MOST_BUCKETS: usize = 1000;
+/// Bytes of a line; a longer one is none of the format.
+const LONGEST: usize = 64 << 10;
 
 /// What a metric says at one moment.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,23 +29,35 @@ pub(crate) enum Missing {
     Quantile(String),
     #[error("{0} is a histogram without a bucket le=\"+Inf\"")]
     Bucket(String),
+    #[error("{0} is a histogram with more than {MOST_BUCKETS} buckets")]
+    Buckets(String),
+}
+
+impl From<Missing> for Error {
+    fn from(missing: Missing) -> Error {
+        Error::Says(missing.to_string())
+    }
 }
 
 const P99: f64 = 0.99;
 
 /// Reads a metric out of an answer. The buckets of several series are added up; of several other values the largest counts.
-/// Lines that are none of the format are passed over.
-pub(crate) fn metric(text: &str, selector: &Selector) -> Result<Metric, Missing> {
+/// Lines that are none of the format are passed over. Any user of the machine may have written the text.
+///
+/// # Errors
+/// What it lacks; there is no time left.
+pub(crate) fn metric(text: &str, selector: &Selector, wait: &Wait<'_>) -> Result<Metric, Error> {
     let bucket = format!("{}_bucket", selector.name());
-    let mut buckets: Vec<(f64, f64)> = Vec::new();
+    let mut buckets: BTreeMap<Bound, f64> = BTreeMap::new();
     let (mut worst, mut is_there, mut has_quantiles, mut has_p99) = (None::<f64>, false, false, false);
     let name_ends = |rest: &str| rest.starts_with(['{', ' ', '\t']) || rest.starts_with("_bucket");
     for line in text.lines() {
         let line = line.trim_start();
         // most lines of an answer are others
-        if !line.strip_prefix(selector.name()).is_some_and(name_ends) {
+        if line.len() > LONGEST || !line.strip_prefix(selector.name()).is_some_and(name_ends) {
             continue;
         }
+        wait.go_on()?;
         let Some((name, labels, rest)) = series(line) else { continue };
         let Some(value) = rest.split_whitespace().next().and_then(number) else { continue };
         if !selector.fits(&labels) {
@@ -46,9 +67,9 @@ pub(crate) fn metric(text: &str, selector: &Selector) -> Result<Metric, Missing>
             |wanted: &str| labels.iter().find(|(name, _)| name == wanted).map(|(_, value)| number(value));
         if name == bucket {
             let Some(Some(bound)) = label("le") else { continue };
-            match buckets.iter_mut().find(|(known, _)| *known == bound) {
-                Some((_, count)) => *count += value,
-                None => buckets.push((bound, value)),
+            *buckets.entry(Bound(bound + 0.0)).or_default() += value;
+            if buckets.len() > MOST_BUCKETS {
+                return Err(Missing::Buckets(selector.to_string()).into());
             }
         } else if name == selector.name() {
             is_there = true;
@@ -64,13 +85,38 @@ pub(crate) fn metric(text: &str, selector: &Selector) -> Result<Metric, Missing>
             }
         }
     }
-    buckets.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    match buckets.last() {
-        Some((last, _)) if *last == f64::INFINITY => Ok(Metric::Histogram(buckets)),
-        Some(_) => Err(Missing::Bucket(selector.to_string())),
-        None if !is_there => Err(Missing::Metric(selector.to_string())),
-        None if has_quantiles && !has_p99 => Err(Missing::Quantile(selector.to_string())),
+    match buckets.last_key_value() {
+        Some((Bound(f64::INFINITY), _)) => {
+            Ok(Metric::Histogram(buckets.into_iter().map(|(bound, count)| (bound.0, count)).collect()))
+        }
+        Some(_) => Err(Missing::Bucket(selector.to_string()).into()),
+        None if !is_there => Err(Missing::Metric(selector.to_string()).into()),
+        None if has_quantiles && !has_p99 => Err(Missing::Quantile(selector.to_string()).into()),
         None => Ok(Metric::Value(worst)),
+    }
+}
+
+/// A bound of a bucket, in the order of numbers.
+#[derive(Debug, Clone, Copy)]
+struct Bound(f64);
+
+impl PartialEq for Bound {
+    fn eq(&self, other: &Bound) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Bound {}
+
+impl PartialOrd for Bound {
+    fn partial_cmp(&self, other: &Bound) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Bound {
+    fn cmp(&self, other: &Bound) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
     }
 }
 
@@ -103,6 +149,11 @@ pub(crate) fn p99(buckets: &[(f64, f64)]) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        os::{fd::AsFd, unix::net::UnixStream},
+        time::{Duration, Instant},
+    };
+
     use super::*;
 
     const TEXT: &str = r#"
@@ -130,8 +181,35 @@ broken{ 1
 open_bucket{le="0.1"} 4
 "#;
 
-    fn read(selector: &str) -> Result<Metric, Missing> {
-        metric(TEXT, &Selector::new(selector).unwrap())
+    fn read(selector: &str) -> Result<Metric, Error> {
+        read_of(TEXT, selector, Duration::from_secs(600), false)
+    }
+
+    fn read_of(text: &str, selector: &str, time: Duration, stops: bool) -> Result<Metric, Error> {
+        let (stopped, stop) = UnixStream::pair().unwrap();
+        let stop = (!stops).then_some(stop);
+        let wait = Wait { stopped: stopped.as_fd(), until: Instant::now() + time };
+        let said = metric(text, &Selector::new(selector).unwrap(), &wait);
+        drop(stop);
+        said
+    }
+
+    #[test]
+    fn a_histogram_of_endlessly_many_buckets_is_refused_and_no_text_holds_up_the_end() {
+        let many: String =
+            (0..500_000).map(|bound| format!("x_bucket{{le=\"{bound}\"}} 1\n")).collect::<String>()
+                + "x_bucket{le=\"+Inf\"} 1\n";
+        let said = read_of(&many, "x", Duration::from_secs(600), false);
+        assert_eq!(said.unwrap_err().to_string(), "x is a histogram with more than 1000 buckets");
+        let same = "x_bucket{le=\"1\"} 1\n".repeat(2000) + "x_bucket{le=\"+Inf\"} 2000\n";
+        assert_eq!(
+            read_of(&same, "x", Duration::from_secs(600), false),
+            Ok(Metric::Histogram(vec![(1.0, 2000.0), (f64::INFINITY, 2000.0)]))
+        );
+        assert_eq!(read_of(&same, "x", Duration::from_secs(600), true), Err(Error::Stopped));
+        assert_eq!(read_of(&same, "x", Duration::ZERO, false), Err(Error::Late));
+        let long = format!("x{{a=\"{}\"}} 1\nx 2\n", "y".repeat(LONGEST));
+        assert_eq!(read_of(&long, "x", Duration::from_secs(600), false), Ok(Metric::Value(Some(2.0))));
     }
 
     #[test]

@@ -12,7 +12,13 @@ use layout::LatencyUnit;
 use regex_lite::Regex;
 use rustix::fs::{Mode, OFlags};
 
-use crate::{Answer, Error, amount::seconds, answer::words_of, window::Window};
+use crate::{
+    Answer, Error,
+    amount::seconds,
+    answer::words_of,
+    wait::Wait,
+    window::{MOST as MOST_REQUESTS, Window},
+};
 
 /// More than this is passed over where it was written between two looks: the newest lines count.
 const MOST: u64 = 4 << 20;
@@ -53,18 +59,18 @@ impl Log {
     }
 
     /// Takes in what was written since the last look. `now`: of a clock that only rises.
-    pub fn look(&mut self, now: Duration) -> Result<Answer, Error> {
+    pub fn look(&mut self, now: Duration, wait: &Wait<'_>) -> Result<Answer, Error> {
         let named = std::fs::metadata(&self.path).map(|about| (about.dev(), about.ino()));
         match &self.open {
             None => self.open = Some(self.find(true)?),
             Some(open) if named.as_ref().is_ok_and(|named| *named != open.inode) => {
                 // the last lines of the one that was renamed, then the new one from its start
-                self.take(now)?;
+                self.take(now, wait)?;
                 self.open = Some(self.find(false)?);
             }
             Some(_) => {}
         }
-        self.take(now)?;
+        self.take(now, wait)?;
         named.map_err(|error| self.failed(&error))?;
         Ok(self.window.p99(now).map_or(Answer::Nothing, Answer::P99))
     }
@@ -83,18 +89,23 @@ impl Log {
         Ok(Open { file, inode: (about.dev(), about.ino()), at, begun: Vec::new(), skips })
     }
 
-    fn take(&mut self, now: Duration) -> Result<(), Error> {
+    fn take(&mut self, now: Duration, wait: &Wait<'_>) -> Result<(), Error> {
         let Some(mut open) = self.open.take() else { return Ok(()) };
         let new = open.read();
         self.open = Some(open);
         let new = new.map_err(|error| self.failed(&error))?;
-        for line in new {
-            let Ok(line) = std::str::from_utf8(&line) else { continue };
-            let found = self.pattern.captures(line).and_then(|found| found.get(1));
-            if let Some(latency) = found.and_then(|found| seconds(found.as_str(), self.unit)) {
-                self.window.add(now, latency);
+        // a pattern may take long for a line: where there is no time for all, the newest count
+        let mut latencies = Vec::new();
+        for line in new.iter().rev().take(MOST_REQUESTS) {
+            match wait.go_on() {
+                Err(Error::Late) => break,
+                done => done?,
             }
+            let Ok(line) = std::str::from_utf8(line) else { continue };
+            let found = self.pattern.captures(line).and_then(|found| found.get(1));
+            latencies.extend(found.and_then(|found| seconds(found.as_str(), self.unit)));
         }
+        latencies.into_iter().rev().for_each(|latency| self.window.add(now, latency));
         Ok(())
     }
 

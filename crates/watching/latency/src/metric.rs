@@ -36,7 +36,7 @@ impl Scraped {
     /// Of a histogram, the requests since the answer of the span before count: the first answer says nothing.
     pub fn look(&mut self, now: Duration, target: f64, wait: &Wait<'_>) -> Result<Answer, Error> {
         let text = http::get(self.address, &self.path, wait)?;
-        let said = metric(&text, &self.selector).map_err(|missing| Error::Says(missing.to_string()))?;
+        let said = metric(&text, &self.selector, wait)?;
         let p99 = match said {
             Metric::Value(value) => value,
             Metric::Histogram(buckets) => {

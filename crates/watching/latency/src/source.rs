@@ -60,7 +60,7 @@ impl Source {
         let wait = Wait { stopped, until: Instant::now() + self.every };
         match &mut self.kind {
             Kind::Command(words, unit) => command::look(words, *unit, &wait),
-            Kind::Log(log) => log.look(now),
+            Kind::Log(log) => log.look(now, &wait),
             Kind::Metric(metric) => metric.look(now, self.target, &wait),
         }
     }

@@ -22,6 +22,22 @@ pub(crate) struct Wait<'s> {
 }
 
 impl Wait<'_> {
+    /// Between two pieces of work: is there time left?
+    ///
+    /// # Errors
+    /// [`Error::Late`], [`Error::Stopped`].
+    pub fn go_on(&self) -> Result<(), Error> {
+        if Instant::now() >= self.until {
+            return Err(Error::Late);
+        }
+        let mut stopped = [PollFd::from_borrowed_fd(self.stopped.as_fd(), PollFlags::IN)];
+        match poll(&mut stopped, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+            Ok(0) | Err(Errno::INTR) => Ok(()),
+            Ok(_) => Err(Error::Stopped),
+            Err(errno) => Err(Error::failed(errno.into())),
+        }
+    }
+
     /// Until something of these is there; which of them.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 /// More are not kept: the newest count then.
-const MOST: usize = 100_000;
+pub(crate) const MOST: usize = 100_000;
 
 /// Latencies of requests, with the time when each was seen.
 #[derive(Debug, Clone)]

@@ -79,6 +79,43 @@ fn nothing_is_left_of_a_program_that_is_late_or_left_something_behind() {
 }
 
 #[test]
+fn a_program_or_server_that_never_ends_its_answer_is_late() {
+    assert_eq!(look(&mut shell("exec cat /dev/zero", SECOND)), Err(Error::Late));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut endless = metric(&listener, "x", SECOND);
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        // until the other end is closed
+        while stream.write_all(b"x").is_ok() {}
+    });
+    let said = look(&mut endless).unwrap_err();
+    assert!(said == Error::Late || said.to_string().contains("larger than"), "{said}");
+    server.join().unwrap();
+}
+
+#[test]
+fn root_runs_no_program_that_others_can_change() {
+    use std::os::unix::fs::PermissionsExt;
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("p99");
+    fs::write(&program, "#!/bin/sh\necho 4ms\n").unwrap();
+    for (mode, runs) in [(0o755, true), (0o777, false), (0o775, false)] {
+        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
+        let command = vec![program.display().to_string()];
+        let said = look(&mut source(LatencySource::Command { command }, LONG));
+        match runs {
+            true => assert_eq!(said, Ok(Answer::P99(0.004))),
+            false => {
+                assert!(said.unwrap_err().to_string().ends_with("can be written by others than its owner"))
+            }
+        }
+    }
+}
+
+#[test]
 fn a_look_ends_with_its_caller() {
     let (stopped, stop) = UnixStream::pair().unwrap();
     drop(stop);
@@ -92,7 +129,7 @@ fn a_look_ends_with_its_caller() {
 
 fn log(path: &Path) -> Source {
     let (log, pattern) = (path.to_str().unwrap().to_owned(), "took ([0-9.]+ ms)".to_owned());
-    source(LatencySource::Log { log, pattern }, SECOND)
+    source(LatencySource::Log { log, pattern }, LONG)
 }
 
 fn append(path: &Path, text: &str) {

@@ -53,6 +53,67 @@ fn root_refuses_what_others_could_have_written() {
 }
 
 #[test]
+fn root_refuses_what_others_could_move_away_however_far_above() {
+    let tree = tempfile::tempdir().unwrap();
+    set_mode(tree.path(), 0o755);
+    let above = tree.path().join("above");
+    let file = above.join("between/etc/layout.toml");
+    write(&file, "[groups.a]\n");
+    for path in [&above, &above.join("between"), &above.join("between/etc")] {
+        set_mode(path, 0o755);
+    }
+    assert_eq!(refused(&file, Trust::Strict), "");
+    for (mode, is_read) in [(0o777, false), (0o775, false), (0o1777, true), (0o755, true)] {
+        set_mode(&above, mode);
+        let why = refused(&file, Trust::Strict);
+        assert_eq!(why.is_empty(), is_read, "{mode:o}: {why}");
+        assert!(is_read || why.ends_with("above can be written by others than its owner"), "{why}");
+        assert_eq!(refused(&file, Trust::Lenient), "");
+    }
+    // root's own links are followed, into directories that are looked at as well
+    symlink(&above, tree.path().join("link")).unwrap();
+    let by_link = tree.path().join("link/between/etc/layout.toml");
+    assert_eq!(refused(&by_link, Trust::Strict), "");
+    set_mode(&above.join("between"), 0o777);
+    assert!(refused(&by_link, Trust::Strict).contains("above/between can be written by others"));
+    set_mode(&above.join("between"), 0o755);
+    symlink("loop", tree.path().join("loop")).unwrap();
+    let looped = files::trusted(&tree.path().join("loop/x")).unwrap_err();
+    assert!(looped.to_string().contains("too many levels of symbolic links"), "{looped}");
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let give = |path: &Path| std::os::unix::fs::lchown(path, Some(4_000_001), None).unwrap();
+    give(&tree.path().join("link"));
+    assert!(refused(&by_link, Trust::Strict).ends_with("link belongs to user 4000001"));
+    give(&above);
+    let error = load(std::slice::from_ref(&file), Trust::Strict).diagnostics.remove(0);
+    assert!(error.message.ends_with("above belongs to user 4000001"), "{}", error.message);
+    assert!(error.hint.is_some_and(|hint| hint.contains("chown root")));
+}
+
+#[test]
+fn root_trusts_a_program_that_only_root_can_change() {
+    assert!(files::trusted_program("sh".as_ref()).is_ok());
+    assert!(files::trusted_program("/bin/sh".as_ref()).is_ok());
+    let tree = tempfile::tempdir().unwrap();
+    set_mode(tree.path(), 0o755);
+    let program = tree.path().join("p99");
+    write(&program, "#!/bin/sh\necho 4ms\n");
+    set_mode(&program, 0o755);
+    assert!(files::trusted_program(program.as_os_str()).is_ok());
+    set_mode(&program, 0o777);
+    let link = tree.path().join("link");
+    symlink(&program, &link).unwrap();
+    for path in [&program, &link] {
+        let why = files::trusted_program(path.as_os_str()).unwrap_err();
+        assert!(why.to_string().ends_with("p99 can be written by others than its owner"), "{why}");
+    }
+    let missing = files::trusted_program("rf-test-missing".as_ref()).unwrap_err();
+    assert!(missing.to_string().ends_with("no such file or directory"), "{missing}");
+}
+
+#[test]
 fn root_follows_no_link_to_a_file_or_its_directory() {
     let tree = tempfile::tempdir().unwrap();
     set_mode(tree.path(), 0o755);
