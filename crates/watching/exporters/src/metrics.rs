@@ -51,7 +51,8 @@ impl Format {
 /// What bounds the number of series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// At most this number of groups, in the order of the table; how many are left out is a metric.
+    /// At most this number of groups: those that come first ([`write`]), then the others in the order of the table. How many
+    /// are left out is a metric.
     pub groups: usize,
     /// At most this number of devices per group.
     pub devices: usize,
@@ -190,29 +191,44 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// All figures of a sample, without the end: more families may follow.
-pub fn write(sample: &Sample, bounds: Bounds, to: &mut Writer<'_>) {
+/// All figures of a sample, without the end: more families may follow, which leave out the same groups. `first`: the groups
+/// that are left out last, such as those of the layout.
+pub fn write(sample: &Sample, bounds: Bounds, first: &dyn Fn(&str) -> bool, to: &mut Writer<'_>) {
+    let left_out = left_out(sample.groups.rows(), bounds.groups, first, &to.hidden);
+    let count = left_out.len();
+    to.hidden.extend(left_out);
     to.begin(&families::BUILD);
     to.sample(&[("version", env!("CARGO_PKG_VERSION"))], 1);
     write_chosen(sample, bounds, &Selection::ALL, to);
-    effective(sample, bounds, to);
-    let groups = sample.groups.rows().len();
-    to.one(&families::GROUPS, groups);
-    to.one(&families::GROUPS_LEFT_OUT, groups.saturating_sub(bounds.groups));
+    effective(sample, to);
+    to.one(&families::GROUPS, sample.groups.rows().len());
+    to.one(&families::GROUPS_LEFT_OUT, count);
     to.one(&families::SAMPLE_SECONDS, sample.took.as_secs_f64());
     let at = sample.at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
     to.one(&families::SAMPLE_TIMESTAMP, at.unwrap_or_default().as_secs_f64());
 }
 
+/// The groups above the bound, the root's last; those that are hidden don't count.
+fn left_out(
+    rows: &[String],
+    most: usize,
+    first: &dyn Fn(&str) -> bool,
+    hidden: &HashSet<String>,
+) -> Vec<String> {
+    let (own, others): (Vec<&String>, Vec<&String>) =
+        rows.iter().filter(|group| !hidden.contains(*group)).partition(|group| *group == "/" || first(group));
+    own.into_iter().chain(others).skip(most).cloned().collect()
+}
+
 /// What groups may use, by their own limits and those of the groups above them.
-fn effective(sample: &Sample, bounds: Bounds, to: &mut Writer<'_>) {
+fn effective(sample: &Sample, to: &mut Writer<'_>) {
     let mut window = view::window_for(sample);
     window.push(sample);
     for (family, derived) in [
         (&families::EFFECTIVE_CPUS, Derived::CpuAllotment),
         (&families::EFFECTIVE_MEMORY, Derived::MemoryLimit),
     ] {
-        let rows = sample.groups.rows().iter().enumerate().take(bounds.groups);
+        let rows = sample.groups.rows().iter().enumerate().filter(|(_, group)| !to.hidden.contains(*group));
         let values = rows.map(|(row, group)| (group, derived.value(&window, row)));
         let values: Vec<_> = values.filter(|(_, value)| *value != Value::Missing).collect();
         if !values.is_empty() {
@@ -266,7 +282,10 @@ fn table(table: &Table, prefix: &str, bounds: Bounds, chosen: &Selection<'_>, to
         }
     }
     // the machine's only row is no group
-    let is_shown = |row: &usize| prefix == MACHINE || (chosen.group)(&table.rows()[*row]);
+    let is_shown = |row: &usize| {
+        let name = &table.rows()[*row];
+        prefix == MACHINE || ((chosen.group)(name) && !to.hidden.contains(name))
+    };
     let rows: Vec<usize> = (0..table.rows().len()).filter(is_shown).take(bounds.groups).collect();
     for field in fields {
         if field.per == Per::Cpu && !field.is_of_machine() && !bounds.cpus_of_groups {

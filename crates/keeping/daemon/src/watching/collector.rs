@@ -180,19 +180,6 @@ impl Collector {
         // who asks seldom wants all of it
         sampler.refresh();
         let bounds = self.bounds;
-        match sampler.tick(host, Beat::default()) {
-            Ok(sample) => {
-                self.sampling.succeeded();
-                write(sample, bounds, to);
-                write_energy(&Energy::live(), to);
-                Partition::write(&Partition::all(host, sample.groups.rows()), bounds, to);
-            }
-            Err(error) => {
-                self.sampling.fail(error);
-                self.seen = None;
-                return;
-            }
-        }
         if let Some(state) = &self.state
             && self.desired.as_ref().is_none_or(|(at, _)| at.elapsed() >= self.paces.desired)
         {
@@ -208,6 +195,21 @@ impl Collector {
                     self.history.fail(failure);
                     self.desired = None;
                 }
+            }
+        }
+        let applied = self.desired.iter().flat_map(|(_, desired)| &desired.groups);
+        let own: HashSet<&str> = applied.map(|one| one.group.as_str()).collect();
+        match sampler.tick(host, Beat::default()) {
+            Ok(sample) => {
+                self.sampling.succeeded();
+                write(sample, bounds, &|group| own.contains(group), to);
+                write_energy(&Energy::live(), to);
+                Partition::write(&Partition::all(host, sample.groups.rows()), bounds, to);
+            }
+            Err(error) => {
+                self.sampling.fail(error);
+                self.seen = None;
+                return;
             }
         }
         if let Some((_, desired)) = &self.desired {

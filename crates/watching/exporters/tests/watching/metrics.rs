@@ -26,6 +26,7 @@ pub fn trials() -> Vec<Trial> {
         trial("an invalid partition has the kernel's reason", invalid_partition),
         trial("a histogram is cumulative", histogram),
         trial("the number of groups is bounded and what is left out is counted", bounded),
+        trial("above the bound the own groups come first", own_first),
         trial("a history has all of a series together, by time", history),
     ];
     // the VMs have none
@@ -56,7 +57,7 @@ fn sample() -> Sample {
 fn text(format: Format, bounds: Bounds) -> String {
     let mut text = String::new();
     let mut writer = Writer::new(&mut text, format);
-    write(&sample(), bounds, &mut writer);
+    write(&sample(), bounds, &|_| false, &mut writer);
     desired().write(bounds, &mut writer);
     let why = "Cpu list in cpuset.cpus not exclusive";
     let partition = |group: &str, reason: Option<&str>| Partition {
@@ -67,6 +68,23 @@ fn text(format: Format, bounds: Bounds) -> String {
     Partition::write(&[partition("a", None), partition("c", Some(why))], bounds, &mut writer);
     writer.end();
     text
+}
+
+fn own_first() {
+    let of = |own: &[&str]| {
+        let mut text = String::new();
+        let mut writer = Writer::new(&mut text, Format::Text);
+        let bounds = Bounds { groups: 2, ..Bounds::default() };
+        write(&sample(), bounds, &|group| own.contains(&group), &mut writer);
+        desired().write(bounds, &mut writer);
+        writer.end();
+        let has = |group: &str| text.contains(&format!("{{group=\"{group}\""));
+        assert!(text.contains("\nringfence_groups_left_out 2\n"), "{text}");
+        (has("a"), has("c"))
+    };
+    assert_eq!(of(&[]), (true, false));
+    assert_eq!(of(&["c"]), (false, true), "the layout's own before others");
+    assert_eq!(of(&["c", "a"]), (true, false), "in the order of the table");
 }
 
 fn desired() -> Desired {

@@ -1,6 +1,8 @@
 //! `metrics`: one sample as OpenMetrics, or as a text file for a collector; with what was applied to the groups and whether
 //! their partitions hold, as far as the kernel and the history show it without a daemon.
 
+use std::{collections::HashSet, io::IsTerminal};
+
 use apply::{Running, State, Target};
 use exporters::{
     metrics::{Bounds, Desired, Format, Partition, Writer, replace, write},
@@ -25,20 +27,29 @@ pub fn metrics(args: &args::Metrics, as_json: bool) -> Result<(), Failure> {
     let bounds = Bounds { groups: args.most, ..Bounds::default() };
     let mut text = String::new();
     let mut writer = Writer::new(&mut text, format);
-    write(sample, bounds, &mut writer);
+    let desired = desired(&host);
+    let own: HashSet<&str> =
+        desired.iter().flat_map(|all| &all.groups).map(|one| one.group.as_str()).collect();
+    write(sample, bounds, &|group| own.contains(group), &mut writer);
     let groups = sample.groups.rows();
     Partition::write(&Partition::all(&host, groups), bounds, &mut writer);
-    if let Some(mut desired) = desired(&host) {
+    if let Some(mut desired) = desired.clone() {
         // those that are gone are named too
         desired.groups.retain(|one| view::is_shown(&one.group, &args.groups));
         desired.write(bounds, &mut writer);
     }
     writer.end();
     match &args.textfile {
+        // the format leaves names as they are, and what they hold could write anywhere on a screen
+        None if std::io::stdout().is_terminal() => output::text(&printable(&text)),
         None => output::text(&text),
         Some(path) => replace(path, &text)
             .map_err(|error| Failure::new(format!("cannot write {}: {error}", path.display()))),
     }
+}
+
+fn printable(text: &str) -> String {
+    text.lines().map(|line| units::printable(line) + "\n").collect()
 }
 
 /// What was applied; `None` if nothing was, or with a warning if the history can't be read.
