@@ -93,6 +93,13 @@ check "it reloads" $init reload
 pid=$(cat /run/ringfence/ringfenced.pid)
 check "it restarts" $init restart
 check "as another process" not is "$(cat /run/ringfence/ringfenced.pid)" "$pid"
+pid=$(cat /run/ringfence/ringfenced.pid)
+cp /etc/ringfence/layout.toml /tmp/layout.toml
+echo '[groups.x' >/etc/ringfence/layout.toml
+check "a restart is refused with a layout that can't be read" exits 1 $init restart
+check "and the daemon goes on" is "$(cat /run/ringfence/ringfenced.pid)" "$pid"
+check "as its status says" exits 0 $init status
+mv /tmp/layout.toml /etc/ringfence/layout.toml
 check "it stops" $init stop
 check "and is gone" exits 3 $init status
 check "the program is still in its group" is "$(place "$program")" $group
@@ -100,6 +107,9 @@ mv /etc/ringfence/layout.toml /tmp/layout.toml
 check "it does not start without a layout" has "$($init start)" "there is no layout"
 echo '[groups.x' >/etc/ringfence/layout.toml
 check "it fails with a layout that can't be read" exits 1 $init start
+check "and leaves no number behind" not test -e /run/ringfence/ringfenced.pid
+check "which status says, with the group still in effect" exits 3 ringfence status
+check "and names" has "$(ringfence status)" "/etc/ringfence/layout.toml has errors: ringfence check"
 check "its log says why" grep -q "the header's ']' is missing" /var/log/ringfence/ringfenced.log
 mv /tmp/layout.toml /etc/ringfence/layout.toml
 
