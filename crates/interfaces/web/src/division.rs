@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use apply::{Running, State, System};
+use apply::{Head, Running, State, System};
 use exporters::view::Owners;
 use topology::Machine;
 use units::CpuSet;
@@ -23,14 +23,19 @@ impl Division {
     pub fn in_effect(state: &State) -> Division {
         let all = apply::generations(state).unwrap_or_default();
         let numbers = apply::in_effect(&all, &Running::new().boot());
-        let heads =
-            all.iter().filter(|one| numbers.contains(&one.generation())).filter_map(apply::Generation::head);
+        Division::of(
+            all.iter().filter(|one| numbers.contains(&one.generation())).filter_map(apply::Generation::head),
+        )
+    }
+
+    /// By these, oldest first: a layout takes the place of all before it.
+    fn of<'h>(heads: impl Iterator<Item = &'h Head>) -> Division {
         let mut division = Division::default();
         for head in heads {
-            division.add(&head.elastic);
             if head.layout {
-                division.isolated.clear();
+                division = Division::default();
             }
+            division.add(&head.elastic);
             let requests = head.isolation.iter().flat_map(|isolation| &isolation.requests);
             division.isolated.extend(requests.map(|request| (request.knob.clone(), request.cpus.clone())));
         }
@@ -95,5 +100,30 @@ impl Division {
         };
         let (borrowers, own): (Vec<usize>, Vec<usize>) = all.iter().copied().partition(borrows);
         if own.is_empty() { (Vec::new(), borrowers) } else { (borrowers, own) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(generation: u32, layout: bool, elastic: &str) -> Head {
+        let text = format!(
+            r#"{{"format":1,"generation":{generation},"kind":"apply","by":{{"uid":0,"login":null,"pid":1,"command":"t"}},"at":1,"what":"t",
+                "boot":"b","hierarchies":[],"layout":{layout},"elastic":{elastic},"in_effect_before":[],
+                "in_effect":[{generation}],"steps":0}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn a_group_that_a_later_layout_made_static_is_elastic_no_more() {
+        let elastic =
+            r#"[{"pool":"0-3","groups":[{"name":"db","min":1,"max":2,"weight":100,"borrows":true}]}]"#;
+        let before = [head(1, true, elastic), head(2, false, "[]")];
+        let division = Division::of(before.iter());
+        assert_eq!(division.bounds("db"), Some(&Bounds { min: 1, max: 2 }), "set leaves it");
+        let after = [head(1, true, elastic), head(2, false, "[]"), head(3, true, "[]")];
+        assert_eq!(Division::of(after.iter()), Division::default());
     }
 }
