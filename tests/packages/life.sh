@@ -109,7 +109,7 @@ echo '[groups.x' >/etc/ringfence/layout.toml
 check "it fails with a layout that can't be read" exits 1 $init start
 check "and leaves no number behind" not test -e /run/ringfence/ringfenced.pid
 check "which status says, with the group still in effect" exits 3 ringfence status
-check "and names" has "$(ringfence status)" "/etc/ringfence/layout.toml has errors: ringfence check"
+check "and names" has "$(ringfence status)" "/etc/ringfence has errors: ringfence check"
 check "its log says why" grep -q "the header's ']' is missing" /var/log/ringfence/ringfenced.log
 mv /tmp/layout.toml /etc/ringfence/layout.toml
 

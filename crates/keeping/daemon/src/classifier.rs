@@ -2,7 +2,7 @@
 //! The decision is [`classify::Rules`]' and [`classify::settle`]'s; what is made on demand is [`classify::Placer`]'s.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{HashMap, HashSet},
     rc::Rc,
     sync::{Arc, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
@@ -26,6 +26,7 @@ use crate::{
     memories::Memories,
     notify::Alive,
     put::{Place, Placement, put},
+    stays::Stays,
 };
 
 /// How long groups made on demand stay after the end of a process in one: long enough that the next one of a row of
@@ -33,10 +34,6 @@ use crate::{
 const SWEEP_AFTER: Duration = Duration::from_secs(2);
 /// How long after a refusal it is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
-/// Rules with a group of which it is logged at most that processes stay there.
-const STAYS: usize = 1000;
-/// Processes of each that are named.
-const PIDS: usize = 5;
 /// The interval at which one rule's refusals are logged.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
 
@@ -56,10 +53,7 @@ pub(crate) struct Classifier {
     /// During the first look at all processes: where rules lead.
     led: HashSet<(usize, String)>,
     alive: Alive,
-    /// Processes that somebody put into other groups than their rules lead to, until they are logged.
-    stays: Vec<Stay>,
-    /// The rules and groups of which that was logged.
-    stays_logged: HashSet<(usize, String)>,
+    stays: Stays,
     /// When a rule's refusals were last logged, and how many were suppressed since.
     logged: HashMap<usize, (Option<Instant>, u64)>,
     /// When groups made on demand are to be looked at.
@@ -89,15 +83,6 @@ pub(crate) enum Scan {
     Reload,
 }
 
-/// A process that stays where somebody put it, though a rule takes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Stay {
-    pid: u32,
-    rule: usize,
-    /// By its name for people.
-    group: String,
-}
-
 /// What became of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
@@ -120,8 +105,7 @@ impl Classifier {
             retry_at: None,
             led: HashSet::new(),
             alive: Alive::new(),
-            stays: Vec::new(),
-            stays_logged: HashSet::new(),
+            stays: Stays::default(),
             logged: HashMap::new(),
             sweep_at: None,
             made,
@@ -145,7 +129,7 @@ impl Classifier {
     pub fn follow(&mut self, ruling: LoadedRules) {
         self.ruling = ruling;
         self.logged.clear();
-        self.stays_logged.clear();
+        self.stays.forget();
     }
 
     /// The hierarchies may be others: mounts.
@@ -235,8 +219,7 @@ impl Classifier {
             }
         }
         self.led = HashSet::new();
-        let stay = self.stays.len();
-        self.log_stays();
+        let stay = self.log_stays();
         if self.ruling.makes_groups() || !self.made.is_empty() {
             self.sweep_at = Some(Instant::now() + SWEEP_AFTER);
         }
@@ -329,20 +312,10 @@ impl Classifier {
         }
     }
 
-    /// Of each rule and group once until a reload: who puts every process by hand would fill the log.
-    fn log_stays(&mut self) {
-        let mut by_rule: BTreeMap<(usize, String), Vec<u32>> = BTreeMap::new();
-        for Stay { pid, rule, group } in self.stays.drain(..) {
-            by_rule.entry((rule, group)).or_default().push(pid);
-        }
-        for ((rule, group), pids) in by_rule {
-            if self.stays_logged.len() >= STAYS || !self.stays_logged.insert((rule, group.clone())) {
-                continue;
-            }
-            let origin =
-                self.ruling.rules.origin(rule).map(|origin| format!("{origin}: ")).unwrap_or_default();
-            info!(processes = pids.len(), "{}", stays(&origin, &group, &pids));
-        }
+    /// Returns how many processes were left alone since the last time.
+    fn log_stays(&mut self) -> usize {
+        let Classifier { stays, ruling, .. } = self;
+        stays.log(|rule| ruling.rules.origin(rule).map(|origin| format!("{origin}: ")).unwrap_or_default())
     }
 
     /// Limited: a rule that can't be followed would fill the log.
@@ -374,20 +347,6 @@ impl Batch {
         self.forks.shrink_to(1024);
         self.known.shrink_to(1024);
     }
-}
-
-/// Why processes are left alone, and how they are not any more.
-fn stays(origin: &str, group: &str, pids: &[u32]) -> String {
-    let shown: Vec<String> = pids.iter().take(PIDS).map(u32::to_string).collect();
-    let more = pids.len().saturating_sub(PIDS);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!(
-        "{origin}left alone: process {}{more} in group '{group}', which no rule leads to: who is there was put there by hand \
-         (or was there before the daemon); hint: ringfence classify {} shows the rule's group, and ringfence move GROUP PID \
-         takes a process there",
-        shown.join(", "),
-        pids.first().copied().unwrap_or_default(),
-    )
 }
 
 /// Time on CLOCK_MONOTONIC, as events have it.
@@ -442,7 +401,7 @@ struct Judge<'j> {
     led: &'j HashSet<(usize, String)>,
     made: &'j mut MadeGroups,
     counters: &'j Counters,
-    stays: &'j mut Vec<Stay>,
+    stays: &'j mut Stays,
 }
 
 impl Judge<'_> {
@@ -483,7 +442,7 @@ impl Judge<'_> {
                 && let Some(at) = self.host.hierarchies().get(*at)
             {
                 let group = units::printable(&self.host.named(at, path)).into_owned();
-                self.stays.push(Stay { pid, rule, group });
+                self.stays.add(pid, rule, group);
             }
             return Ok(Done::Left);
         }

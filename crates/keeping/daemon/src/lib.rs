@@ -30,6 +30,7 @@ mod running_programs;
 mod listener;
 mod made;
 mod memories;
+mod stays;
 
 mod classifier;
 mod strict;

@@ -53,7 +53,7 @@ fn the_first_studys_groups_are_read_with_their_sets_and_people() {
         assert_eq!(demands.mems.as_ref().unwrap().value, MemDemand::These("0-3".parse().unwrap()));
         let user = if number == 1 { "oracle".to_owned() } else { format!("oracle{number}") };
         assert_eq!(demands.tasks.as_ref().unwrap().value, person(&user, "dba"));
-        let admin = layout::Person { all_files: true, ..person("root", "root") };
+        let admin = Person { all_files: true, ..person("root", "root") };
         assert_eq!(demands.admin.as_ref().unwrap().value, admin);
         assert!(demands.settings.is_empty() && demands.controllers.is_empty() && !demands.exclusive);
     }

@@ -229,6 +229,7 @@ fn by_hand() {
     let child = children_of(shell.pid())[0];
     assert_eq!(world.place(child).as_deref(), Some(batch.as_str()), "{}", daemon.log());
     assert_eq!(world.place(shell.pid()).as_deref(), Some(batch.as_str()));
+    daemon.wait_for_log(&format!("in group '{batch}', where somebody put it"), 1);
     children_of(child).into_iter().for_each(|pid| crate::world::end(pid, Signal::KILL));
     daemon.end();
 }
