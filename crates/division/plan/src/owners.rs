@@ -9,9 +9,6 @@ use units::group_path;
 
 use crate::{Action, Observed, Owned, Ownership, People, Place, Problem, Step, homes::Home};
 
-/// The files that put tasks into a group.
-pub(crate) const TASK_FILES: [&str; 3] = ["cgroup.procs", "cgroup.threads", "tasks"];
-
 /// The steps that give groups to those who are to have them. `renewed` says whether files of a group are made by an
 /// earlier step, which then are root's.
 pub(crate) fn steps(
@@ -98,13 +95,6 @@ fn look_up(
         }
     }
     found
-}
-
-/// The mode of a file whose group is to have files of that mode: cut to what the file's owner may do with it now, as
-/// libcgroup does, so that a number to be read becomes neither writable nor a program.
-pub fn file_mode(wanted: u32, current: u32) -> u32 {
-    let owner = current >> 6 & 0o7;
-    wanted & (owner | owner << 3 | owner << 6)
 }
 
 /// Is the directory, or a file that was looked at, another's? What was not looked at counts as such.
