@@ -71,9 +71,12 @@ mod scheduled;
 mod status;
 mod unavailable;
 
+mod bound;
+
 mod following;
 
 pub use act::{Act, Before, Entry};
+pub use bound::{Bound, BoundUnit, bound};
 pub use change::{Change, follow, is_several, set, set_recorded};
 pub use confirm::{Verdict, confirm, execute_unless_reverted, revert_unless_confirmed};
 pub use copy::copies;

@@ -26,6 +26,8 @@ pub struct Failure {
     pub denied: bool,
     /// A group that was named is not there: the name may be a unit's.
     pub missing: bool,
+    /// The unit of systemd that it is about: it may be a group of the layout in effect.
+    pub of_unit: Option<kernel::OfUnit>,
     /// The newest generation, where the change was decided on after another one.
     pub newest: Option<u32>,
     /// What is wrong with a layout, already printed with its text; for JSON.
@@ -40,6 +42,7 @@ impl Failure {
             code: FAILED,
             denied: false,
             missing: false,
+            of_unit: None,
             newest: None,
             diagnostics: Vec::new(),
         }
@@ -102,7 +105,8 @@ impl From<kernel::Error> for Failure {
             _ => FAILED,
         };
         let (denied, missing) = (is_denied(&error), is_missing(&error));
-        Failure { hint: error.hint(), code, denied, missing, ..Failure::new(error) }
+        let of_unit = error.of_unit();
+        Failure { hint: error.hint(), code, denied, missing, of_unit, ..Failure::new(error) }
     }
 }
 
@@ -129,6 +133,10 @@ impl From<apply::Error> for Failure {
             code: if partial { ATTENTION } else { FAILED },
             denied: !partial && is_denied_at_all(&error),
             missing: matches!(&error, apply::Error::Kernel(error) if is_missing(error)),
+            of_unit: match &error {
+                apply::Error::Kernel(error) => error.of_unit(),
+                _ => None,
+            },
             ..Failure::new(error)
         }
     }

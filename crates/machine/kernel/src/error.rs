@@ -56,6 +56,15 @@ pub struct Refusal {
     pub hint: Option<String>,
 }
 
+/// What was to be changed of a unit of systemd.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfUnit {
+    /// The unit's name.
+    pub unit: String,
+    /// Names with values as a user writes them; empty where something else was to be done.
+    pub settings: Vec<(String, String)>,
+}
+
 /// Everything this crate refuses or is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -141,6 +150,8 @@ pub enum Error {
         owner: &'static str,
         /// How to have its owner change it instead.
         hint: String,
+        /// The unit of systemd that the group belongs to, with the settings that were to be changed.
+        unit: Option<Box<OfUnit>>,
     },
     /// A process is in a group that this mount does not show, and could not be put back there.
     #[error("process {pid} is in group '{path}', which is outside of what {mount} shows", mount = .mount.display())]
@@ -291,6 +302,16 @@ impl Error {
             Error::NotMovedBack { .. } | Error::PartlyDeleted { .. } => true,
             Error::NotSignalled { sent, .. } => *sent > 0,
             _ => false,
+        }
+    }
+
+    /// The unit of systemd that it is about, with what was to be changed of it.
+    pub fn of_unit(&self) -> Option<OfUnit> {
+        match self {
+            Error::Foreign { unit, .. } => unit.as_deref().cloned(),
+            Error::OfUnit { unit, given, .. } => Some(OfUnit { unit: unit.clone(), settings: given.clone() }),
+            Error::NotMovedBack { error, .. } | Error::PartlyDeleted { error, .. } => error.of_unit(),
+            _ => None,
         }
     }
 

@@ -6,7 +6,7 @@ use settings::{Controller, Version};
 use units::{group_path, hint::Command};
 
 use crate::{
-    Error, GroupName, Hierarchy,
+    Error, GroupName, Hierarchy, OfUnit,
     unit::{bound, is_unit_name, unit_of},
 };
 
@@ -123,14 +123,59 @@ pub(crate) fn systemd_manages(at: &Hierarchy) -> bool {
 /// [`Error::Foreign`] with the owner's own command for it, where there is one.
 pub fn refuse_foreign(group: &GroupName, change: Change<'_>) -> Result<(), Error> {
     let Some(owner) = Owner::of(group).filter(|_| group.is_from_root()) else { return Ok(()) };
-    let hint = match owner {
+    let (hint, unit) = match owner {
         Owner::Systemd => {
             let unit = unit_of(group.path()).unwrap_or_else(|| "UNIT".to_owned());
-            of_unit(&unit, slice_of(group.path()), change)
+            let settings = match change {
+                Change::Settings(settings) => settings(),
+                _ => Vec::new(),
+            };
+            let settings = settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            let hint = of_unit(&unit, slice_of(group.path()), change);
+            (hint, Some(Box::new(OfUnit { unit, settings })))
         }
-        other => format!("use {} for it (kubectl, docker, scontrol, nomad, virsh)", other.name()),
+        other => (format!("use {} for it (kubectl, docker, scontrol, nomad, virsh)", other.name()), None),
     };
-    Err(Error::Foreign { group: group.to_string(), owner: owner.name(), hint })
+    Err(Error::Foreign { group: group.to_string(), owner: owner.name(), hint, unit })
+}
+
+/// The command that gives a group these settings, each a name with a value as a user writes it: of a unit of systemd its
+/// properties. `None`: its owner has no command for all of them.
+pub fn set_command(group: &str, settings: &[(&str, String)]) -> Option<Command> {
+    let Some((owner, path)) = owner_of(group) else {
+        let words = settings.iter().map(|(name, value)| format!("{name}={value}"));
+        return Some(Command::ringfence("set").group(group).args(words));
+    };
+    let unit = own_unit(owner, &path)?;
+    let lines = settings.iter().map(|(name, value)| properties(name, value)).collect::<Option<Vec<_>>>()?;
+    Some(set_property(&unit, lines.concat()))
+}
+
+/// The command that lets a group's processes run again; `None` where its owner has none.
+pub fn thaw_command(group: &str) -> Option<Command> {
+    match owner_of(group) {
+        None => Some(Command::ringfence("thaw").group(group)),
+        Some((owner, path)) => Some(Command::new("systemctl thaw").arg(own_unit(owner, &path)?)),
+    }
+}
+
+/// The unit whose group this is. What lies below a unit's group is divided by the service itself.
+fn own_unit(owner: Owner, path: &str) -> Option<String> {
+    let name = group_path::name(path);
+    let is_it = |unit: &String| name.strip_prefix('_').unwrap_or(name) == unit || name == unit;
+    unit_of(path).filter(|unit| owner == Owner::Systemd && is_it(unit))
+}
+
+/// Who sets a group's files, with its path from the hierarchy's root; `None`: we do. The unit that our groups lie in is a
+/// unit as others are.
+fn owner_of(group: &str) -> Option<(Owner, String)> {
+    let name = GroupName::new(group).ok().filter(GroupName::is_from_root)?;
+    let own = (name.path() == UNIT_PATH).then_some(Owner::Systemd);
+    Some((own.or_else(|| Owner::of(&name))?, name.path().to_owned()))
+}
+
+fn set_property(unit: &str, lines: Vec<String>) -> Command {
+    Command::new("systemctl set-property").arg(unit).args(lines)
 }
 
 /// The slice that a unit's group is in, or that it is.
@@ -154,8 +199,7 @@ fn of_unit(unit: &str, slice: &str, change: Change<'_>) -> String {
             match lines.is_empty() {
                 true => format!("systemd has no property for it: {}", systemctl("show")),
                 false => {
-                    let set = Command::new("systemctl set-property").arg(unit).args(lines.concat());
-                    format!("{set}\n{}", bound(unit, &settings))
+                    format!("{}\n{}", set_property(unit, lines.concat()), bound(unit, &settings))
                 }
             }
         }
@@ -213,6 +257,33 @@ mod tests {
                 expected.map(|lines| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
             assert_eq!(properties(name, value), expected, "{name}={value}");
         }
+    }
+
+    #[test]
+    fn a_setting_of_a_unit_is_a_property_and_one_of_our_groups_is_ours() {
+        let command = |group: &str, name: &'static str, value: &str| {
+            set_command(group, &[(name, value.to_owned())]).map(String::from)
+        };
+        for (group, expected) in [
+            ("db/oltp", Some("ringfence set db/oltp cpu.max=150%")),
+            ("/db", Some("ringfence set /db cpu.max=150%")),
+            ("/system.slice/pg.service", Some("systemctl set-property pg.service CPUQuota=150%")),
+            ("/system.slice/pg.service/below", None),
+            ("/system.slice", Some("systemctl set-property system.slice CPUQuota=150%")),
+            ("/ringfence.slice", Some("systemctl set-property ringfence.slice CPUQuota=150%")),
+            (
+                "/ringfence.slice/ringfence.service",
+                Some("systemctl set-property ringfence.service CPUQuota=150%"),
+            ),
+            ("/docker/0123", None),
+        ] {
+            assert_eq!(command(group, "cpu.max", "150%").as_deref(), expected, "{group}");
+        }
+        assert_eq!(command("/system.slice/pg.service", "cpu.max.burst", "10ms"), None);
+        let thaw = |group| thaw_command(group).map(String::from);
+        assert_eq!(thaw("/system.slice/pg.service").as_deref(), Some("systemctl thaw pg.service"));
+        assert_eq!(thaw("db").as_deref(), Some("ringfence thaw db"));
+        assert_eq!(thaw("/docker/0123"), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Commands that a hint offers to paste. A user who may make a group chooses its name, `a $(touch x)` for example,
 //! and root pastes the hint: only this builder puts words of others into a command. Never runs anything.
 
-use std::fmt;
+use std::{fmt, path::Path};
 
 use crate::shell_quote;
 
@@ -27,6 +27,38 @@ pub fn toml(text: &str) -> String {
 pub fn toml_key(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(is_bare) { name.to_owned() } else { toml(name) }
+}
+
+/// What is to be written into a layout, with the command that applies it: the hint where a layout decides about a group.
+/// `file`: the layout's file or directory, if that is known.
+///
+/// ```
+/// let hint = units::hint::in_layout("set pids.max = \"8\"", "db", Some("/etc/l.toml".as_ref()));
+/// assert_eq!(hint, "set pids.max = \"8\" of group db in /etc/l.toml, then: ringfence apply /etc/l.toml");
+/// ```
+pub fn in_layout(change: &str, name: &str, file: Option<&Path>) -> String {
+    match file.map(|file| file.display().to_string()) {
+        Some(file) => {
+            format!("{change} of group {name} in {file}, then: {}", Command::ringfence("apply").arg(&file))
+        }
+        None => format!("{change} of group {name} in its layout, and apply that"),
+    }
+}
+
+/// The lines of a layout that give a group these settings, each a name with a value as a user writes it.
+///
+/// ```
+/// let lines = units::hint::layout_lines(&[("cpu.max", "50%".to_owned()), ("cpuset.cpus", "0-3".to_owned())]);
+/// assert_eq!(lines, r#"set cpu.max = "50%", cpus = "0-3""#);
+/// ```
+pub fn layout_lines(settings: &[(&str, String)]) -> String {
+    // a layout has keys of its own for these
+    let key = |name: &str| match name.strip_prefix("cpuset.") {
+        Some(list @ ("cpus" | "mems")) => list.to_owned(),
+        _ => name.to_owned(),
+    };
+    let lines = settings.iter().map(|(name, value)| format!("{} = {}", key(name), toml(value)));
+    format!("set {}", lines.collect::<Vec<_>>().join(", "))
 }
 
 /// A command line for a shell, grown word by word.
@@ -79,6 +111,11 @@ impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Commands one after the other, each only if the one before it succeeded.
+pub fn all(commands: impl IntoIterator<Item = Command>) -> String {
+    commands.into_iter().map(String::from).collect::<Vec<_>>().join(" && ")
 }
 
 impl From<Command> for String {

@@ -2,12 +2,13 @@
 //! between equals; never one for each side of a contention, as two answers would then raise each other's weights for
 //! ever. Pure.
 
-use units::{CpuSet, group_path, shell_quote};
+use units::{CpuSet, group_path};
 
 use super::{
     answer::Choice,
     by_load::Instead,
     facts::{CpuFacts, DeviceFacts, Facts, Level},
+    room::Room,
     words::set,
 };
 
@@ -40,11 +41,11 @@ impl Advice {
         if cpu.steal * 2 > cpu.foreign {
             return Advice::default();
         }
-        if let Some((level, more)) = idle_cpus(facts, cpu) {
+        if let Some((level, all)) = idle_cpus(facts, cpu) {
             return match Instead::of_cpus(facts, level) {
                 Some(Instead { ending, hint }) => Advice { sentence: ending, hint, ..Advice::default() },
                 None => Advice {
-                    hint: Some(set(&level.group, &format!("cpuset.cpus={more}"))),
+                    hint: set(facts, &level.group, &[format!("cpuset.cpus={all}")]),
                     ..Advice::default()
                 },
             };
@@ -54,7 +55,7 @@ impl Advice {
         let Some(weight) = level.weight else { return Advice::default() };
         let raised = |group: &str, from: u64| {
             let more = from.saturating_mul(MORE).clamp(1, LARGEST_WEIGHT);
-            (more > from).then(|| set(group, &format!("cpu.weight={more}")))
+            if more > from { set(facts, group, &[format!("cpu.weight={more}")]) } else { None }
         };
         let Some((rival, theirs)) = &largest.rival else {
             return Advice { hint: raised(&level.group, weight), ..Advice::default() };
@@ -98,19 +99,22 @@ impl Advice {
         let limited = |group: &str, operations: u64| {
             let rate = operations as f64 / facts.span.as_secs_f64().max(f64::MIN_POSITIVE);
             let limit = (rate / 2.0).ceil().max(1.0) as u64;
-            set(group, &shell_quote(&format!("io.max={} riops={limit} wiops={limit}", device.device)))
+            set(facts, group, &[format!("io.max={} riops={limit} wiops={limit}", device.device)])
         };
         if are_equal(own, *theirs, EQUAL_RATES) {
             let beside = beside(facts, rival);
-            let choice = |group: &str, command| Choice { group: group.to_owned(), command };
+            let choice = |group: &str, command: Option<String>| {
+                Some(Choice { group: group.to_owned(), command: command? })
+            };
+            let both = [choice(beside, limited(rival, *theirs)), choice(rival, limited(beside, own))];
             return Advice {
                 sentence: format!("; {beside} and {rival} share equally: decide which matters more"),
-                choices: vec![choice(beside, limited(rival, *theirs)), choice(rival, limited(beside, own))],
+                choices: both.into_iter().flatten().collect(),
                 hint: None,
             };
         }
         if *theirs > own {
-            return Advice { hint: Some(limited(rival, *theirs)), ..Advice::default() };
+            return Advice { hint: limited(rival, *theirs), ..Advice::default() };
         }
         Advice { sentence: format!("; it did more itself than {rival} did"), ..Advice::default() }
     }
@@ -127,13 +131,10 @@ fn are_equal(one: u64, other: u64, within: f64) -> bool {
     one.abs_diff(other) as f64 <= within * one.max(other) as f64
 }
 
-/// The group's CPUs with those that idle, that the groups above have, and that this one has not.
+/// The group's CPUs with those that idle and that it could have without a change of a group above.
 fn idle_cpus<'f>(facts: &'f Facts, cpu: &CpuFacts) -> Option<(&'f Level, CpuSet)> {
-    let level = facts.levels.first()?;
-    level.cpus.as_ref()?;
-    let above = facts.levels.iter().skip(1).find_map(|level| level.cpus.as_ref()).unwrap_or(&cpu.online);
-    let more = above.iter().filter(|at| cpu.idle.contains(*at) && !cpu.cpus.contains(*at));
-    let mut all = cpu.cpus.clone();
-    more.for_each(|at| _ = all.insert(at));
-    (all != cpu.cpus).then_some((level, all))
+    let room = Room::of(facts)?;
+    let [level] = room.levels[..] else { return None };
+    let idle = room.more.intersection(&cpu.idle);
+    (!idle.is_empty()).then(|| (level, cpu.cpus.union(&idle)))
 }

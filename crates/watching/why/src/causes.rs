@@ -98,14 +98,14 @@ causes! {
         meaning: "its tasks waited while others ran on its CPUs",
         effect: Slowed,
         from: [],
-        fix: "idle CPUs in `cpuset.cpus`, or a larger `cpu.weight` where the branches of both meet; a choice between equals",
+        fix: "idle CPUs near its memory in `cpuset.cpus`, or a larger `cpu.weight` where the branches of both meet; a choice between equals",
     }
     FewCpus {
         name: "few_cpus",
         meaning: "its tasks waited for each other: it has fewer CPUs than they wanted",
         effect: Slowed,
         from: [],
-        fix: "more CPUs in `cpuset.cpus`",
+        fix: "more CPUs in `cpuset.cpus`, near its memory",
     }
     RealtimeBudget {
         name: "realtime_budget",

@@ -13,6 +13,7 @@ use super::{
     by_load::Instead,
     causes::Kind,
     facts::{Facts, Level, Other},
+    room::Room,
     thresholds::AT_RT_BUDGET,
     words::{cpus, exact, plural, set, time, whose},
 };
@@ -41,10 +42,13 @@ struct Waits {
 }
 
 /// What a quota cost.
+#[derive(Default)]
 struct ByQuota {
     lost: Duration,
     /// The part of it in which others ran.
     beside: Duration,
+    /// The part of it in which its own tasks ran.
+    crowd: Duration,
 }
 
 impl Waits {
@@ -54,7 +58,7 @@ impl Waits {
     fn divide(facts: &Facts) -> Waits {
         let throttled: Vec<Duration> = facts.levels.iter().map(|level| level.throttled).collect();
         let Some(waited) = facts.cpu.waited else {
-            let quotas = throttled.into_iter().map(|lost| ByQuota { lost, beside: Duration::ZERO });
+            let quotas = throttled.into_iter().map(|lost| ByQuota { lost, ..ByQuota::default() });
             return Waits { quotas: quotas.collect(), neighbours: Duration::ZERO, own: Duration::ZERO };
         };
         let mut rest = waited;
@@ -72,12 +76,14 @@ impl Waits {
             quotas.push(lost);
         }
         let mut neighbours = if is_alone(facts, waited) { rest } else { rest.min(facts.cpu.foreign) };
-        let own = rest.saturating_sub(neighbours);
+        let mut own = rest.saturating_sub(neighbours);
         let mut by_quota = Vec::with_capacity(quotas.len());
         for (place, lost) in quotas.into_iter().enumerate() {
-            let beside = neighbours.mul_f64(met_anyway(facts, place));
+            let beside = neighbours.mul_f64(part_of_others(facts, place) * used_up(&facts.levels[place]));
+            let crowd = own.mul_f64(used_up(&facts.levels[place]));
             neighbours = neighbours.saturating_sub(beside);
-            by_quota.push(ByQuota { lost: lost + beside, beside });
+            own = own.saturating_sub(crowd);
+            by_quota.push(ByQuota { lost: lost + beside + crowd, beside, crowd });
         }
         Waits { quotas: by_quota, neighbours, own }
     }
@@ -88,15 +94,17 @@ fn is_alone(facts: &Facts, waited: Duration) -> bool {
     facts.tasks == 1 && !facts.cpu.foreign.is_zero() && facts.cpu.used + waited <= facts.span.mul_f64(1.05)
 }
 
-/// The part of the wait for others in which the quota at `place` was used up all the same: without them the group would have
-/// run no more. Those under the same quota are left out, as they took their part of it.
-fn met_anyway(facts: &Facts, place: usize) -> f64 {
-    let level = &facts.levels[place];
+/// The part of the periods in which a quota was used up. Whatever its tasks waited for in one of these, without that wait
+/// they would have run no more: neither fewer neighbours nor more CPUs let a group have more than its quota.
+fn used_up(level: &Level) -> f64 {
+    (level.throttled_periods as f64 / level.periods.max(1) as f64).min(1.0)
+}
+
+/// The part of what others ran that was not under the quota at `place`: those under it took their part of it.
+fn part_of_others(facts: &Facts, place: usize) -> f64 {
     let under_it = facts.cpu.others.iter().filter(|other| other.meets < place);
     let beside = facts.cpu.foreign.saturating_sub(under_it.map(|other| other.ran).sum());
-    let part = beside.as_secs_f64() / facts.cpu.foreign.as_secs_f64().max(f64::MIN_POSITIVE);
-    let met = level.throttled_periods as f64 / level.periods.max(1) as f64;
-    part * met.min(1.0)
+    beside.as_secs_f64() / facts.cpu.foreign.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
 fn quota(facts: &Facts, level: &Level, cost: &ByQuota) -> Option<Cause> {
@@ -115,16 +123,21 @@ fn quota(facts: &Facts, level: &Level, cost: &ByQuota) -> Option<Cause> {
     // what it waited for others too: without the quota it would want that as well
     let could_have = facts.cpu.used + cost.lost.max(facts.cpu.waited.unwrap_or_default());
     let wanted = could_have.as_secs_f64() / span.max(f64::MIN_POSITIVE);
-    let beside = match cost.beside.is_zero() {
-        true => String::new(),
-        false => format!(
+    let beside = match (cost.beside.is_zero(), cost.crowd.is_zero()) {
+        (true, true) => String::new(),
+        (false, _) => format!(
             "; others ran on its CPUs meanwhile ({}), but without them it would have used up the same quota",
             time(cost.beside)
+        ),
+        (true, false) => format!(
+            "; its tasks waited {} for each other meanwhile, but on more CPUs they would have used up the same quota",
+            time(cost.crowd)
         ),
     };
     let instead = Instead::of_quota(facts, level);
     let ending = instead.as_ref().map_or("", |instead| instead.ending.as_str());
-    let by_hand = || limit.map(|_| set(&level.group, &format!("cpu.max={}", enough(wanted, facts))));
+    let by_hand =
+        || limit.and_then(|_| set(facts, &level.group, &[format!("cpu.max={}", enough(wanted, facts))]));
     Some(Cause {
         lost: Some(Lost::new(cost.lost, Certainty::Measured)),
         numbers: vec![
@@ -197,26 +210,23 @@ fn cpus_by_number(set: &CpuSet) -> String {
 fn few_cpus(facts: &Facts, lost: Duration) -> Option<Cause> {
     let cpu = &facts.cpu;
     let wanted = (cpu.used + lost).as_secs_f64() / facts.span.as_secs_f64().max(f64::MIN_POSITIVE);
-    // the lowest group above that has more CPUs can give them; what it has not, it must get first
-    let with_more = facts.levels.iter().find_map(|level| {
-        level.cpus.as_ref().filter(|cpus| cpus.len() > cpu.cpus.len() && cpu.cpus.is_subset(cpus))
-    });
-    let narrowed = facts.levels.first().is_some_and(|level| level.cpus.is_some());
-    let more = with_more.unwrap_or(&cpu.online);
-    let top = facts.levels.iter().rev().find(|level| level.cpus.as_ref() == Some(&cpu.cpus));
-    let level = match with_more {
-        Some(_) => facts.levels.first(),
-        None => top,
+    let room = Room::of(facts);
+    let at = room.as_ref().and_then(|room| room.levels.first()).map_or(&facts.group, |level| &level.group);
+    let possible = room.as_ref().filter(|room| !room.more.is_empty());
+    // the group itself before those above it
+    let instead =
+        possible.and_then(|room| room.levels.iter().rev().find_map(|level| Instead::of_cpus(facts, level)));
+    let by_hand = || {
+        let room = possible?;
+        let all = larger(facts, &room.more, wanted);
+        let each = room.levels.iter().map(|level| set(facts, &level.group, &[format!("cpuset.cpus={all}")]));
+        Some(each.collect::<Option<Vec<_>>>()?.join(" && "))
     };
-    let at = level.map_or(&facts.group, |level| &level.group);
-    let is_possible = narrowed && more.len() > cpu.cpus.len();
-    let instead = level.filter(|_| is_possible).and_then(|level| Instead::of_cpus(facts, level));
-    let by_hand =
-        || is_possible.then(|| set(at, &format!("cpuset.cpus={}", larger(&cpu.cpus, more, wanted))));
-    let ending = match &instead {
-        Some(instead) => instead.ending.as_str(),
-        None if more.len() > cpu.cpus.len() => "",
-        None => ", which are all there are",
+    let ending = match (&instead, &room) {
+        (Some(instead), _) => instead.ending.as_str(),
+        (None, Some(room)) => room.limit.as_str(),
+        (None, None) if cpu.online.is_subset(&cpu.cpus) => ", which are all there are",
+        (None, None) => "",
     };
     // fewer on average: they wake up together, or may not run everywhere (sched_setaffinity(2))
     let at_times = if wanted < cpu.cpus.len() as f64 { " at times, though on average" } else { ":" };
@@ -239,11 +249,14 @@ fn few_cpus(facts: &Facts, lost: Duration) -> Option<Cause> {
     })
 }
 
-/// The CPUs that it has, and as many of the others as it wanted.
-fn larger(has: &CpuSet, all: &CpuSet, wanted: f64) -> CpuSet {
-    let mut set = has.clone();
-    for cpu in all.difference(has).iter() {
-        if set.len() as f64 >= wanted && set.len() > has.len() {
+/// The CPUs that it has, and as many of `more` as it wanted, first those of the nodes that it runs on.
+fn larger(facts: &Facts, more: &CpuSet, wanted: f64) -> CpuSet {
+    let mut set = facts.cpu.cpus.clone();
+    let own_nodes = facts.cpu.nodes.iter().filter(|(_, cpus)| !cpus.is_disjoint(&facts.cpu.cpus));
+    let own_nodes = own_nodes.fold(CpuSet::new(), |all, (_, cpus)| all.union(cpus));
+    let (near, far) = (more.intersection(&own_nodes), more.difference(&own_nodes));
+    for cpu in near.iter().chain(far.iter()) {
+        if set.len() as f64 >= wanted && set.len() > facts.cpu.cpus.len() {
             break;
         }
         set.insert(cpu);
@@ -291,7 +304,9 @@ fn realtime(facts: &Facts) -> Option<Cause> {
             tasks.cpu,
             time(tasks.waited)
         ),
-        hint: (wanted > part).then(|| set(&level.group, &format!("cpu.rt_runtime_us={runtime}"))),
+        hint: (wanted > part)
+            .then(|| set(facts, &level.group, &[format!("cpu.rt_runtime_us={runtime}")]))
+            .flatten(),
         ..Cause::new(Kind::RealtimeBudget, &level.group)
     })
 }
@@ -306,7 +321,7 @@ pub(crate) fn no_realtime(facts: &Facts) -> Option<Note> {
             "a real-time task would be refused, as {} is 0",
             whose(facts, level, "cpu.rt_runtime_us")
         ),
-        hint: Some(set(&level.group, "cpu.rt_runtime_us=50ms")),
+        hint: set(facts, &level.group, &["cpu.rt_runtime_us=50ms".to_owned()]),
     })
 }
 

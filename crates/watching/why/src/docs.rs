@@ -71,6 +71,12 @@ all that the group's tasks used and lost. A cause that took time is named from L
 What `ringfenced` changes with the load of a group ([elastic.md](elastic.md)) is never a hint's to write: the hint is the key of the
 layout that gives the group more, or the command that lets resizing go on.
 
+What a quota took in a period that used it up is the quota's alone: without neighbours, or on more CPUs, the group would have had
+no more. CPUs that are advised are those of the NUMA nodes that the group may take memory of.
+
+Of a unit of systemd the command is systemd's (`systemctl set-property`); of a unit that is a group of the layout in effect the
+hint is the line of the layout, as systemd takes the drop-in file of that layout after its own.
+
 Of a group with isolated CPUs ([isolation.md](isolation.md)) a note says how often interrupts and softirqs came to them in that
 time, with the most frequent: no time of its tasks is counted for these. [`ringfence isolate check`](isolate-check.md) counts more.
 ";

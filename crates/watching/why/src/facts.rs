@@ -1,9 +1,9 @@
 //! What is known of a group and its surroundings over a span of time: differences of counters, levels at its end,
 //! and settings. Data only. A figure that the kernel does not report is `None`, never 0.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
-use apply::{Ended, Following, LeftAlone};
+use apply::{Bound, Ended, Following, LeftAlone};
 use interruptions::Interrupted;
 use settings::{DeviceNumber, Version};
 use units::{CpuSet, Limit, NodeSet};
@@ -33,6 +33,8 @@ pub struct Facts {
     pub interrupted: Option<Interrupted>,
     /// What ringfenced changes of it and of the groups above it with their load.
     pub by_load: ByLoad,
+    /// The layout in effect, with its groups that are units of systemd.
+    pub bound: Bound,
 }
 
 /// Settings that follow the load of groups.
@@ -46,8 +48,6 @@ pub struct ByLoad {
     pub ended: Vec<Ended>,
     /// Groups that nobody resizes until the next apply.
     pub left_alone: Vec<LeftAlone>,
-    /// The layout's file or directory, if that is known.
-    pub layout: Option<PathBuf>,
 }
 
 /// A group of which something follows its load.
@@ -87,6 +87,10 @@ pub struct Level {
     pub throttled: Duration,
     /// The CPUs that its tasks may use.
     pub cpus: Option<CpuSet>,
+    /// Its own list of CPUs; empty where it has those of the group above (v2).
+    pub own_cpus: Option<CpuSet>,
+    /// CPUs that it can't share with groups beside it, as one of the two is exclusive (v1).
+    pub taken: CpuSet,
     /// The NUMA nodes that they may take memory of.
     pub mems: Option<NodeSet>,
     /// `cpuset.cpus.partition` where the kernel keeps it invalid; v2 only.
@@ -197,6 +201,8 @@ pub struct CpuFacts {
     pub cpus: CpuSet,
     /// CPUs of the machine.
     pub online: CpuSet,
+    /// The CPUs of each NUMA node; empty where the kernel lists no nodes.
+    pub nodes: Vec<(u32, CpuSet)>,
     /// What the group's CPUs did for others, in all.
     pub foreign: Duration,
     /// The part of it that the hypervisor took.

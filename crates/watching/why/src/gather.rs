@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use apply::Bound;
 use interruptions::{Counts, Interrupted};
 use kernel::{Error, GroupName, Host, Seat};
 use settings::{Controller, Value, Version};
@@ -177,6 +178,7 @@ impl Looked<'_> {
             realtime: own.realtime,
             interrupted: self.interrupted(&cpu.cpus),
             by_load: ByLoad::default(),
+            bound: Bound::default(),
             levels,
             cpu,
         }
@@ -286,6 +288,8 @@ impl Looked<'_> {
                 Some(Value::Cpus(cpus)) => Some(cpus),
                 _ => None,
             },
+            own_cpus: self.own_cpus(name),
+            taken: self.taken(name),
             mems: match self.value(name, "cpuset.mems.effective") {
                 Some(Value::Nodes(nodes)) => Some(nodes),
                 _ => None,
@@ -320,15 +324,9 @@ impl Looked<'_> {
     fn invalid_partition(&self, name: &str) -> Option<InvalidPartition> {
         let Some(Value::Word(state)) = self.value(name, "cpuset.cpus.partition") else { return None };
         let (wanted, reason) = state.split_once(" invalid")?;
-        let cpus = |group: &str| match self.value(group, "cpuset.cpus") {
-            Some(Value::Cpus(cpus)) => Some(cpus),
-            _ => None,
-        };
-        let own = cpus(name)?;
-        let beside = self.last.sample.groups.rows().iter();
-        let beside = beside.filter(|group| *group != name && *group != "/" && parent(group) == parent(name));
-        let overlapping = beside.filter_map(|group| {
-            let theirs = cpus(group)?;
+        let own = self.own_cpus(name)?;
+        let overlapping = self.beside(name).filter_map(|group| {
+            let theirs = self.own_cpus(group)?;
             (!theirs.is_disjoint(&own)).then(|| (group.clone(), theirs.difference(&own)))
         });
         let above = parent(name).and_then(|above| self.value(above, "cpuset.cpus.partition"));
@@ -338,6 +336,31 @@ impl Looked<'_> {
             overlapping: overlapping.collect(),
             is_below_member: above == Some(Value::Word("member".to_owned())),
         })
+    }
+
+    /// The group's own list of CPUs.
+    fn own_cpus(&self, group: &str) -> Option<CpuSet> {
+        match self.value(group, apply::CPUS) {
+            Some(Value::Cpus(cpus)) => Some(cpus),
+            _ => None,
+        }
+    }
+
+    /// The groups directly below the same one.
+    fn beside<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s String> {
+        let rows = self.last.sample.groups.rows().iter();
+        rows.filter(move |group| *group != name && *group != "/" && parent(group) == parent(name))
+    }
+
+    /// CPUs of groups beside this one, as far as the kernel lets the two share none (v1).
+    fn taken(&self, name: &str) -> CpuSet {
+        if self.version(Controller::Cpuset) != Some(Version::V1) {
+            return CpuSet::new();
+        }
+        let is_exclusive = |group: &str| self.value(group, "cpuset.cpu_exclusive") == Some(Value::Flag(true));
+        let is_own = is_exclusive(name);
+        let apart = self.beside(name).filter(|group| is_own || is_exclusive(group));
+        apart.filter_map(|group| self.own_cpus(group)).fold(CpuSet::new(), |all, cpus| all.union(&cpus))
     }
 
     fn version(&self, controller: Controller) -> Option<Version> {
@@ -364,9 +387,20 @@ impl Looked<'_> {
             uncounted: monitor::is_uncounted(self.host, &name).then(|| {
                 monitor::counting(&name, &self.last.tasks.iter().map(|task| task.process.tgid).collect())
             }),
+            nodes: self.cpus_of_nodes(),
             cpus,
             online,
         }
+    }
+
+    fn cpus_of_nodes(&self) -> Vec<(u32, CpuSet)> {
+        let online: NodeSet = self.outside("/sys/devices/system/node/online").unwrap_or_default();
+        let nodes = online.iter().filter_map(|node| u32::try_from(node).ok());
+        nodes.filter_map(|node| Some((node, self.cpus_of(node)?))).collect()
+    }
+
+    fn cpus_of(&self, node: u32) -> Option<CpuSet> {
+        self.outside(&format!("/sys/devices/system/node/node{node}/cpulist"))
     }
 
     /// Who else ran on these CPUs. A task that moved is counted where it was last, so no group had more than the kernel
@@ -501,8 +535,7 @@ impl Looked<'_> {
     }
 
     fn has_cpus(&self, node: u32, cpus: &CpuSet) -> bool {
-        let own: Option<CpuSet> = self.outside(&format!("/sys/devices/system/node/node{node}/cpulist"));
-        own.is_some_and(|own| !own.is_disjoint(cpus))
+        self.cpus_of(node).is_some_and(|own| !own.is_disjoint(cpus))
     }
 
     /// From the nearest of the group's nodes; a machine that lists no nodes has one.

@@ -1,6 +1,6 @@
 //! Time waited for block devices: by `io.max`, by others on the same device, or by the device itself.
 
-use units::{Limit, shell_quote};
+use units::Limit;
 
 use super::{
     advice::Advice,
@@ -139,7 +139,7 @@ fn limited(facts: &Facts, level: &Level, of: &Throttle, lost: Lost) -> Cause {
             whose(facts, level, &format!("io.max ({})", of.key)),
             amount(of.limit as f64)
         ),
-        hint: Some(set(&level.group, &shell_quote(&format!("io.max={} {}={wanted}", of.device, of.key)))),
+        hint: set(facts, &level.group, &[format!("io.max={} {}={wanted}", of.device, of.key)]),
         ..Cause::new(Kind::IoLimit, &level.group)
     }
 }

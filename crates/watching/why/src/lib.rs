@@ -26,6 +26,7 @@ mod docs;
 mod io;
 mod judge;
 mod memory;
+mod room;
 mod stopped;
 mod thresholds;
 

@@ -57,7 +57,7 @@ fn killed(facts: &Facts) -> Option<Cause> {
             bytes("memory.current", facts.memory.current),
         ],
         sentence,
-        hint: met.and_then(raised_max),
+        hint: met.and_then(|level| raised_max(facts, level)),
         ..Cause::new(Kind::OutOfMemory, &at.group)
     })
 }
@@ -106,24 +106,25 @@ fn size_of_max(level: &Level) -> String {
 }
 
 /// The limit that was met, half as high again.
-fn raised_max(level: &Level) -> Option<String> {
+fn raised_max(facts: &Facts, level: &Level) -> Option<String> {
     match (limit(level), both(level)) {
         // memory.max is far below: swap is full too
         (Some(limit), Some(both)) if level.met_max == 0 && both >= half_more(limit).0 => {
-            Some(raised(level, "memory.memsw.limit_in_bytes", both))
+            raised(facts, level, "memory.memsw.limit_in_bytes", both)
         }
-        (Some(limit), _) => Some(raised(level, "memory.max", limit)),
-        (None, Some(both)) => Some(raised(level, "memory.memsw.limit_in_bytes", both)),
+        (Some(limit), _) => raised(facts, level, "memory.max", limit),
+        (None, Some(both)) => raised(facts, level, "memory.memsw.limit_in_bytes", both),
         (None, None) => None,
     }
 }
 
 /// The limit half as high again; on v1 that of memory plus swap must not be below it.
-fn raised(level: &Level, name: &str, limit: u64) -> String {
+fn raised(facts: &Facts, level: &Level, name: &'static str, limit: u64) -> Option<String> {
     let new = half_more(limit);
     let memsw = level.memsw_max.and_then(Limit::at).filter(|memsw| *memsw < new.0 && name == "memory.max");
-    let also = memsw.map(|_| format!(" memory.memsw.limit_in_bytes={new}")).unwrap_or_default();
-    set(&level.group, &format!("{name}={new}{also}"))
+    let also = memsw.map(|_| format!("memory.memsw.limit_in_bytes={new}"));
+    let settings: Vec<String> = [format!("{name}={new}")].into_iter().chain(also).collect();
+    set(facts, &level.group, &settings)
 }
 
 /// Time in which the group waited for memory, and how well that is known: where the kernel counts none by group, the
@@ -178,8 +179,8 @@ fn limited(facts: &Facts, level: &Level, lost: Lost) -> Cause {
     // what is met more often is the one that holds
     let high = level.memory_high.and_then(Limit::at).filter(|_| level.met_high > met_max(level));
     let (name, size, met, hint) = match high {
-        Some(high) => ("memory.high", size(high), level.met_high, Some(raised(level, "memory.high", high))),
-        None => (name_of_max(level), size_of_max(level), met_max(level), raised_max(level)),
+        Some(high) => ("memory.high", size(high), level.met_high, raised(facts, level, "memory.high", high)),
+        None => (name_of_max(level), size_of_max(level), met_max(level), raised_max(facts, level)),
     };
     let met = if met == 0 { String::new() } else { format!(" {}", plural(met, "time")) };
     let mut numbers =
@@ -221,7 +222,7 @@ fn swap(facts: &Facts, met: Option<&Level>, lost: Lost) -> Cause {
         Some(level) => format!("as {} was met", whose(facts, level, "memory limit")),
         None => "as the machine was short of memory".to_owned(),
     };
-    let by_limit = met.and_then(raised_max);
+    let by_limit = met.and_then(|level| raised_max(facts, level));
     Cause {
         lost: Some(lost),
         numbers,
@@ -230,7 +231,7 @@ fn swap(facts: &Facts, met: Option<&Level>, lost: Lost) -> Cause {
             pages(memory.refaults_anon),
             size(memory.swap)
         ),
-        hint: by_limit.or_else(|| Some(protected(facts))),
+        hint: by_limit.or_else(|| protected(facts)),
         ..Cause::new(Kind::Swap, met.map_or(&facts.group, |level| &level.group))
     }
 }
@@ -243,21 +244,21 @@ fn machine(facts: &Facts, lost: Lost) -> Cause {
             "no limit was met, but the machine was short of memory{}",
             read_again(&facts.memory)
         ),
-        hint: Some(protected(facts)),
+        hint: protected(facts),
         ..Cause::new(Kind::MachineMemory, "/")
     }
 }
 
 /// v2 can keep a group's memory from being reclaimed; v1 can only prefer its files.
-fn protected(facts: &Facts) -> String {
+fn protected(facts: &Facts) -> Option<String> {
     let memory = &facts.memory;
-    match memory.version {
-        Some(Version::V1) | None => set(&facts.group, "memory.swappiness=0"),
-        Some(Version::V2) => set(
-            &facts.group,
-            &format!("memory.min={}", half_more(memory.current.saturating_add(memory.swap))),
-        ),
-    }
+    let setting = match memory.version {
+        Some(Version::V1) | None => "memory.swappiness=0".to_owned(),
+        Some(Version::V2) => {
+            format!("memory.min={}", half_more(memory.current.saturating_add(memory.swap)))
+        }
+    };
+    set(facts, &facts.group, &[setting])
 }
 
 /// No counter shows what remote memory cost. It is at most what the CPU time would have been shorter by if all of it had
@@ -285,9 +286,10 @@ fn remote(facts: &Facts) -> Option<Cause> {
     let near = near.join(",");
     // v2 moves pages that are there already; v1 only on request
     let moved = match facts.levels.first().and_then(|level| level.mems.as_ref()) {
-        Some(_) if facts.memory.version == Some(Version::V1) => "cpuset.memory_migrate=1 ",
-        _ => "",
+        Some(_) if facts.memory.version == Some(Version::V1) => Some("cpuset.memory_migrate=1".to_owned()),
+        _ => None,
     };
+    let settings: Vec<String> = moved.into_iter().chain([format!("cpuset.mems={near}")]).collect();
     Some(Cause {
         lost: Some(Lost::new(lost, Certainty::AtMost)),
         numbers: vec![
@@ -302,7 +304,7 @@ fn remote(facts: &Facts) -> Option<Cause> {
             places.join(", "),
             time(lost)
         ),
-        hint: (!near.is_empty()).then(|| set(&facts.group, &format!("{moved}cpuset.mems={near}"))),
+        hint: (!near.is_empty()).then(|| set(facts, &facts.group, &settings)).flatten(),
         ..Cause::new(Kind::RemoteMemory, &level.group)
     })
 }

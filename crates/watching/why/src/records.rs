@@ -27,7 +27,8 @@ pub fn gather_recorded<F: Files>(
     let isolated = apply::isolated_cpus(state, target).unwrap_or_default();
     let facts = gather(target.host, files, group, &isolated, span)?;
     // as it is at the end, as other settings are
-    Ok(Facts { by_load: by_load(state, target).unwrap_or_default(), ..facts })
+    let by_load = by_load(state, target).unwrap_or_default();
+    Ok(Facts { by_load, bound: apply::bound(state, target).unwrap_or_default(), ..facts })
 }
 
 fn by_load(state: &State, target: Target<'_>) -> Result<ByLoad, Failure> {
@@ -47,7 +48,7 @@ fn by_load(state: &State, target: Target<'_>) -> Result<ByLoad, Failure> {
     let resizes = Resizes::of(state);
     let halt = halt(&resizes);
     let Controller { ended, left_alone, .. } = resizes.controller().unwrap_or_default();
-    Ok(ByLoad { groups: groups.collect(), halt, ended, left_alone, layout: head.file })
+    Ok(ByLoad { groups: groups.collect(), halt, ended, left_alone })
 }
 
 fn halt(resizes: &Resizes) -> Option<Halt> {

@@ -1,6 +1,6 @@
 //! What keeps work from being done at all: a frozen group, one without CPUs, a limit of tasks.
 
-use units::{Limit, hint::Command};
+use units::Limit;
 
 use super::{
     answer::{Cause, Certainty, Lost, Note, NoteKind, count, seconds},
@@ -55,7 +55,7 @@ fn stopped(facts: &Facts, group: &str, tasks: usize, frozen: (bool, bool), what:
     Cause {
         numbers: vec![count("pids.current", tasks as u64), seconds("span", facts.span)],
         sentence: format!("{what} stood still {when}"),
-        hint: frozen.1.then(|| Command::ringfence("thaw").group(group).into()),
+        hint: if frozen.1 { kernel::thaw_command(group).map(String::from) } else { None },
         lost: Some(Lost::new(lost, known)),
         ..Cause::new(Kind::Frozen, group)
     }
@@ -84,7 +84,7 @@ fn no_cpus(facts: &Facts) -> Option<Cause> {
     Some(Cause {
         numbers: vec![count("pids.current", facts.tasks as u64)],
         sentence: format!("it has no {missing}: no task can be put into it"),
-        hint: Some(set(&level.group, &values.join(" "))),
+        hint: set(facts, &level.group, &values),
         ..Cause::new(Kind::NoCpus, &level.group)
     })
 }
@@ -102,6 +102,7 @@ fn forks(facts: &Facts) -> Option<Cause> {
     let limit = |level: &Level| level.pids_max.and_then(Limit::at);
     let limited = facts.levels.iter().filter_map(|level| Some((level, limit(level)?)));
     let (level, max) = limited.min_by_key(|(level, max)| max.saturating_sub(level.pids))?;
+    let more = max.max(level.pids).saturating_mul(2).max(8);
     Some(Cause {
         numbers: vec![
             count("pids.events.max", failed),
@@ -114,7 +115,7 @@ fn forks(facts: &Facts) -> Option<Cause> {
             whose(facts, level, "pids.max"),
             plural(level.pids, "task")
         ),
-        hint: Some(set(&level.group, &format!("pids.max={}", max.max(level.pids).saturating_mul(2).max(8)))),
+        hint: set(facts, &level.group, &[format!("pids.max={more}")]),
         ..Cause::new(Kind::PidsLimit, &level.group)
     })
 }
@@ -127,12 +128,13 @@ pub(crate) fn invalid_partition(facts: &Facts) -> Option<Note> {
         levels.find_map(|(place, level)| Some((place, level, level.invalid_partition.as_ref()?)))?;
     let reason = if of.reason.is_empty() { String::new() } else { format!(" ({})", of.reason) };
     let above = facts.levels.get(place + 1).filter(|_| of.is_below_member);
-    let again = |group: &str, wanted: &str| set(group, &format!("cpuset.cpus.partition={wanted}"));
+    let again = |group: &str, wanted: &str| set(facts, group, &[format!("cpuset.cpus.partition={wanted}")]);
     // what stands in its way first; then the kernel checks it again, but not for a write of what it is to be already
-    let mut commands: Vec<String> = above.map(|above| again(&above.group, "root")).into_iter().collect();
+    let mut commands: Vec<Option<String>> =
+        above.map(|above| again(&above.group, "root")).into_iter().collect();
     let has_others = |(_, others): &&(String, units::CpuSet)| !others.is_empty();
     let apart = of.overlapping.iter().filter(has_others);
-    commands.extend(apart.map(|(group, others)| set(group, &format!("cpuset.cpus={others}"))));
+    commands.extend(apart.map(|(group, others)| set(facts, group, &[format!("cpuset.cpus={others}")])));
     let is_known = !commands.is_empty();
     commands.extend(["member", &of.wanted].map(|state| again(&level.group, state)));
     let beside: Vec<String> = of.overlapping.iter().map(|(group, _)| group.clone()).collect();
@@ -149,6 +151,10 @@ pub(crate) fn invalid_partition(facts: &Facts) -> Option<Note> {
             of.wanted,
             if subject(facts, level) == "it" { "its" } else { "that group's" },
         ),
-        hint: is_known.then(|| commands.join(" && ")),
+        hint: commands
+            .into_iter()
+            .collect::<Option<Vec<_>>>()
+            .filter(|_| is_known)
+            .map(|all| all.join(" && ")),
     })
 }

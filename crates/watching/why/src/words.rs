@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use units::{Bytes, hint::Command, printable};
+use units::{Bytes, printable};
 
 use super::{
     answer::{Answer, Cause, Certainty, Choice, Number},
@@ -92,9 +92,16 @@ pub(crate) fn half_more(bytes: u64) -> Bytes {
     Bytes(bytes.saturating_add(bytes / 2).max(bytes.saturating_add(mebi)).div_ceil(mebi).saturating_mul(mebi))
 }
 
-/// The command that sets a group's settings. `values`: words as a shell takes them.
-pub(crate) fn set(group: &str, values: &str) -> String {
-    format!("{} {values}", Command::ringfence("set").group(group))
+/// How a group gets settings, each `SETTING=VALUE` as a user writes it: by our command, by systemd's for a unit, or by
+/// a change of the layout that has the unit as a group, whose drop-in file systemd takes after its own. `None`: by none.
+pub(crate) fn set(facts: &Facts, group: &str, settings: &[String]) -> Option<String> {
+    let pairs = settings.iter().filter_map(|text| text.split_once('='));
+    let pairs: Vec<(&str, String)> = pairs.map(|(name, value)| (name, value.to_owned())).collect();
+    let command = kernel::set_command(group, &pairs)?;
+    match facts.bound.at(group) {
+        Some(unit) => Some(facts.bound.change(&unit.group, &pairs)),
+        None => Some(command.into()),
+    }
 }
 
 impl Number {

@@ -34,14 +34,15 @@ use crate::{
 
 /// Where a group that was named is not there, once more with the group of the unit that may be meant.
 pub fn run(args: &mut Args) -> Result<u8, Failure> {
-    match once(args) {
+    let ended = match once(args) {
         Err(failure) if failure.missing => match units::resolve(args) {
-            Ok(None) => Err(units::explain_above(args, failure)),
-            Ok(Some(resolved)) => once(args).map_err(|failure| resolved.explain(failure)),
+            Ok(false) => Err(units::explain_above(args, failure)),
+            Ok(true) => once(args),
             Err(other) => Err(other.code(failure.code)),
         },
         other => other,
-    }
+    };
+    ended.map_err(units::explain_bound)
 }
 
 fn once(args: &Args) -> Result<u8, Failure> {

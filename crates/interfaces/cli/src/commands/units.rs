@@ -7,34 +7,40 @@ use units::group_path;
 use super::{group, host};
 use crate::{args::Args, failure::Failure};
 
-/// What was put in the place of names.
-pub struct Resolved {
-    /// Those of them that are groups of the layout in effect.
-    bound: Vec<String>,
-}
-
-impl Resolved {
-    /// A refusal offers lines that bind the unit: there are such lines already.
-    pub fn explain(&self, failure: Failure) -> Failure {
-        let offers = failure.hint.as_ref().is_some_and(|hint| hint.contains("in a layout"));
-        match (&failure.hint, self.bound.first()) {
-            (Some(hint), Some(group)) if offers => {
-                let hint = format!("{hint}\nthe layout in effect has this unit as group '{group}'");
-                Failure { hint: Some(hint), ..failure }
-            }
-            _ => failure,
+/// Of a unit that the layout in effect has as a group its settings are a change of the layout: systemd takes the drop-in
+/// file of Ringfence after what `systemctl set-property` writes.
+pub fn explain_bound(failure: Failure) -> Failure {
+    let Some(of_unit) = &failure.of_unit else { return failure };
+    let bound = host().ok().and_then(|host| {
+        let running = Running::new();
+        let target = Target { host: &host, system: &running };
+        apply::bound(&State::peek(apply::state_directory()), target).ok()
+    });
+    let Some(bound) = bound else { return failure };
+    let Some(group) = bound.of_unit(&of_unit.unit).map(|unit| unit.group.as_str()) else { return failure };
+    let already = format!("the layout in effect has this unit as group '{group}'");
+    let settings: Vec<(&str, String)> =
+        of_unit.settings.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+    let hint = match (settings.is_empty(), &failure.hint) {
+        (false, _) => format!("{}\n{already}", bound.change(group, &settings)),
+        // without the lines that would bind it
+        (true, Some(hint)) => {
+            let command = hint.lines().take_while(|line| !line.starts_with("or in a layout"));
+            command.chain([already.as_str()]).collect::<Vec<_>>().join("\n")
         }
-    }
+        (true, None) => already,
+    };
+    failure.hint(hint)
 }
 
-/// Puts the groups of units in the place of names that only units have; `None` where there was none.
+/// Puts the groups of units in the place of names that only units have. Were there any?
 ///
 /// # Errors
 /// A unit that does not run has no group.
-pub fn resolve(args: &mut Args) -> Result<Option<Resolved>, Failure> {
+pub fn resolve(args: &mut Args) -> Result<bool, Failure> {
     let host = host()?;
     let mut groups = None;
-    let (mut any, mut bound) = (false, Vec::new());
+    let mut any = false;
     for typed in args.command.groups() {
         let name = group(typed)?;
         if name.is_from_root() || !host.seats(&name).is_empty() {
@@ -43,16 +49,14 @@ pub fn resolve(args: &mut Args) -> Result<Option<Resolved>, Failure> {
         let unit = if host.is_unit_name(&name) {
             Some(name.path().to_owned())
         } else {
-            let unit = unit_of(groups.get_or_insert_with(|| bound_groups(&host)), &name);
-            bound.extend(unit.is_some().then(|| name.to_string()));
-            unit
+            unit_of(groups.get_or_insert_with(|| bound_groups(&host)), &name)
         };
         if let Some(unit) = unit {
             *typed = host.unit_group(&unit)?.to_string();
             any = true;
         }
     }
-    Ok(any.then_some(Resolved { bound }))
+    Ok(any)
 }
 
 /// The groups of the layout in effect that are units; none for a caller who may not read the records.

@@ -155,15 +155,37 @@ fn bound(desk: &mut Desk) {
     says(&desk.ends("where {pid}", 0), &[&group]);
     says(&desk.ends("status {u}", 0), &["all as applied", "1 group with 1 process"]);
     succeeds(&hint(desk, "run {g}-rt -- true", 125));
-    let (_, _, error) = desk.run("set {g}-rt memory.max=1G");
+    // by each of its names: what systemd would be given is not in force beside our drop-in file
     let already = format!("the layout in effect has this unit as group '{}-rt'", desk.scene.group);
-    says(&error, &["hint: systemctl set-property ", &already]);
+    for name in ["{g}-rt", "{u}", "/system.slice/{u}"] {
+        let (_, _, error) = desk.run(&format!("set {name} memory.max=96M"));
+        says(&error, &["hint: set memory.max = \"96M\" of group ", &already]);
+        assert!(!error.contains("systemctl set-property"), "{error}");
+    }
+    change_the_layout(desk, &hint(desk, "set {g}-rt memory.max=96M", 1));
+    says(&desk.ends("get {g}-rt memory.max", 0), &["96M"]);
+    assert_eq!(service.property("MemoryMax"), "100663296");
+    desk.ends("undo", 0);
     succeeds(&format!("systemctl stop {}", service.name));
     let start = hint(desk, "get {g}-rt memory.max", 1);
     succeeds(&start);
     says(&desk.ends("get {g}-rt memory.max", 0), &["64M"]);
     desk.ends("undo", 0);
     says(&desk.ends("get {u} memory.max", 0), &["max"]);
+}
+
+/// Does what a hint says that is a change of the layout: `set KEY = VALUE of group GROUP in FILE, then: COMMAND`.
+fn change_the_layout(desk: &Desk, hint: &str) {
+    let (line, rest) = hint.strip_prefix("set ").and_then(|rest| rest.split_once(" of group ")).unwrap();
+    let (group, rest) = rest.split_once(" in ").unwrap();
+    let (file, command) = rest.split_once(", then: ").unwrap();
+    let key = line.split(" = ").next().unwrap();
+    let text = fs::read_to_string(file).unwrap();
+    let others = text.lines().filter(|other| !other.starts_with(&format!("{key} = ")));
+    let title = format!("[groups.{group}]");
+    let lines = others.flat_map(|other| [Some(other), (other == title).then_some(line)]).flatten();
+    fs::write(file, lines.collect::<Vec<_>>().join("\n")).unwrap();
+    succeeds(&command.replacen("ringfence", &desk.scene.program(), 1));
 }
 
 fn rules(desk: &mut Desk) {

@@ -48,7 +48,8 @@ fn follow(facts: &mut Facts, bounds: Option<Bounds>, free: &str, ranges: Vec<Ran
         group,
         free: if free.is_empty() { CpuSet::new() } else { cpus(free) },
     };
-    facts.by_load = ByLoad { groups: vec![resized], layout: Some(LAYOUT.into()), ..ByLoad::default() };
+    facts.by_load = ByLoad { groups: vec![resized], ..ByLoad::default() };
+    facts.bound.layout = Some(LAYOUT.into());
 }
 
 /// The end of the only cause's sentence, and its hint.
@@ -83,7 +84,7 @@ fn a_hint_never_writes_the_cpus_of_an_elastic_group() {
     (facts.cpu.foreign, facts.cpu.others, facts.cpu.idle) = (Duration::from_secs(20), others(), cpus("3"));
     assert_eq!(said(&facts).1.unwrap(), format!("raise max {raise}"));
     // a record of an earlier version has no path
-    facts.by_load.layout = None;
+    facts.bound.layout = None;
     let hint = said(&facts).1.unwrap();
     assert!(hint.ends_with("of group db/oltp in its layout, and apply that"), "{hint}");
 }
@@ -128,7 +129,7 @@ fn where_resizing_fails_the_hint_is_the_plan_of_the_layout() {
     let (ending, hint) = said(&facts);
     assert_eq!(ending, format!("it is elastic up to 4, but {why}"));
     assert_eq!(hint.as_deref(), Some("ringfence plan /etc/ringfence/db.toml"));
-    facts.by_load.layout = None;
+    facts.bound.layout = None;
     assert_eq!(said(&facts).1, None);
 }
 

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use apply::Bound;
 use settings::{DeviceNumber, Version};
 use units::{CpuSet, Limit, NodeSet};
 
@@ -14,6 +15,7 @@ mod cpu;
 mod gathering;
 mod io;
 mod memory;
+mod of_units;
 mod stopped;
 
 const LOOP: DeviceNumber = DeviceNumber { major: 7, minor: 0 };
@@ -62,6 +64,7 @@ fn facts() -> Facts {
         realtime: None,
         interrupted: None,
         by_load: ByLoad::default(),
+        bound: Bound::default(),
     }
 }
 
@@ -79,8 +82,12 @@ fn only(facts: &Facts) -> Cause {
     answer.causes[0].clone()
 }
 
-/// `ringfence set GROUP SETTING=VALUE…` that the settings table reads, or `ringfence thaw GROUP`.
+/// `ringfence set GROUP SETTING=VALUE…` that the settings table reads, or `ringfence thaw GROUP`; or several of them.
 fn is_a_command(hint: &str) {
+    hint.split(" && ").for_each(is_one_command);
+}
+
+fn is_one_command(hint: &str) {
     let words = shlex::split(hint).unwrap_or_else(|| panic!("{hint}"));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {

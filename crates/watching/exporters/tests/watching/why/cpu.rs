@@ -17,6 +17,10 @@ pub fn trials() -> Vec<Trial> {
         trial("why: a quota is the first cause", quota),
         trial("why: the quota of a group above is named with its group", quota_above),
         trial("why: a quota that is used up goes before those who run meanwhile", quota_among_others),
+        trial(
+            "why: a quota that many own tasks use up goes before too few CPUs, quiet and contended",
+            crowded,
+        ),
         trial("why: another group on the same CPU is the first cause, and is named", neighbours),
         trial("why: a weight is advised where the branches of two groups meet, and for one of them", nested),
         trial("why: more busy tasks than CPUs are the first cause", few_cpus),
@@ -76,6 +80,40 @@ fn quota_among_others() {
     let cause = stage.first_in(&facts, Kind::Quota);
     assert_eq!(cause.at, stage.name("a"));
     assert_ne!(stage.value("a", "cpu.max"), "15%");
+}
+
+/// Fault F4 of a database's day: eight tasks under a quota wait for each other too, and more CPUs gain them nothing. What is
+/// advised gains as much as the figures say: the share of time that they run, and the periods that are stopped.
+fn crowded() {
+    for is_contended in [false, true] {
+        let stage = Stage::new(if is_contended { "crowded-contended" } else { "crowded" });
+        let cpu = stage.cpus().first().unwrap();
+        for group in ["a", "hog"] {
+            stage.make(group);
+            stage.set(group, &format!("cpuset.cpus={cpu}"));
+        }
+        stage.set("hog", "cpu.weight=100");
+        stage.set("a", "cpu.max=15%");
+        let _own = stage.start("a", &["spin", "8"]);
+        let _hog = is_contended.then(|| stage.start("hog", &["spin", "2"]));
+        let met = |facts: &Facts| {
+            let level = &facts.levels[0];
+            level.periods > 0 && level.throttled_periods * 10 >= level.periods * 9
+        };
+        let is_met = |facts: &Facts| met(facts) && (!is_contended || !facts.cpu.foreign.is_zero());
+        let share = |facts: &Facts| facts.cpu.used.as_secs_f64() / facts.span.as_secs_f64();
+        let before = stage.facts_when("a", "the quota is met in nearly every period", is_met);
+        // with all CPUs it has no more: that is what is never advised
+        stage.set("a", &format!("cpuset.cpus={}", stage.cpus()));
+        let wide = stage.facts_when("a", "the quota is met on all CPUs", is_met);
+        assert!(share(&wide) < 0.2, "{wide:#?}");
+        stage.set("a", &format!("cpuset.cpus={cpu}"));
+        let answer = why(&before);
+        assert!(answer.causes.iter().all(|cause| cause.kind != Kind::FewCpus), "{answer}");
+        stage.first_in(&before, Kind::Quota);
+        let gained = |facts: &Facts| !met(facts) && share(facts) > 2.0 * share(&before);
+        stage.facts_when("a", "it runs twice as much, and is stopped less often", gained);
+    }
 }
 
 /// It gets its turn every few seconds, and the kernel counts the whole wait then.
