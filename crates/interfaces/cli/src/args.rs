@@ -85,9 +85,14 @@ pub struct Everywhere {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Create a group, in every hierarchy or in those of the given controllers
-    #[command(after_help = "Examples:
+    #[command(
+        after_help = "On cgroup v1 the processes that a group has in other hierarchies come along into one that it is \
+made in.
+
+Examples:
   ringfence create db/oltp1
-  ringfence create db/oltp1 --controllers cpu,cpuset,memory --tasks oracle:dba")]
+  ringfence create db/oltp1 --controllers cpu,cpuset,memory --tasks oracle:dba"
+    )]
     Create(Create),
     /// Remove groups that contain no tasks
     #[command(

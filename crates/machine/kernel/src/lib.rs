@@ -15,6 +15,7 @@ mod real;
 mod scene;
 mod values;
 
+mod bring;
 mod charges;
 mod control;
 mod deletion;
@@ -30,6 +31,7 @@ mod tasks;
 mod unit;
 mod unit_groups;
 
+pub use bring::Brought;
 pub use charges::LeftBehind;
 pub use control::{State, kill, set_frozen, signal};
 pub use deletion::Contents;

@@ -9,9 +9,6 @@ use units::{group_path, hint::Command};
 
 use crate::tasks::numbers;
 
-/// A hint names no more processes.
-const NAMED: usize = 8;
-
 /// The tasks of a group and of those below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Members {
@@ -87,12 +84,7 @@ pub fn is_uncounted(host: &Host, group: &str) -> bool {
     counts.version == Version::V1 && cpu.id != counts.id && has(cpu) && !has(counts)
 }
 
-/// The commands that have a group's CPU time counted.
-pub fn counting(group: &str, processes: &BTreeSet<u32>) -> String {
-    let create = Command::ringfence("create --controllers cpuacct").group(group);
-    if processes.is_empty() || processes.len() > NAMED {
-        return create.to_string();
-    }
-    let pids = processes.iter().map(u32::to_string);
-    format!("{create} && {}", Command::ringfence("move").group(group).args(pids))
+/// The command that has a group's CPU time counted: its processes come along.
+pub fn counting(group: &str) -> String {
+    Command::ringfence("create --controllers cpuacct").group(group).to_string()
 }

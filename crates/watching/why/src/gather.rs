@@ -384,9 +384,7 @@ impl Looked<'_> {
             steal: self.busy(&cpus, &["cpu.steal"]),
             others: self.others(&cpus, foreign, others),
             idle: self.idle(&online),
-            uncounted: monitor::is_uncounted(self.host, &name).then(|| {
-                monitor::counting(&name, &self.last.tasks.iter().map(|task| task.process.tgid).collect())
-            }),
+            uncounted: monitor::is_uncounted(self.host, &name).then(|| monitor::counting(&name)),
             nodes: self.cpus_of_nodes(),
             cpus,
             online,

@@ -2,12 +2,16 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use kernel::{Access, Created, GroupName, Host};
+use kernel::{Access, Brought, Created, GroupName, Host};
 use settings::{AdminFiles, Controller, Version};
 use units::{group_path, hint::Command, printable};
 
 use super::{group, host};
-use crate::{args, failure::Failure, output};
+use crate::{
+    args,
+    failure::{ATTENTION, Failure},
+    output,
+};
 
 fn who(owner: Option<&str>) -> Result<kernel::Who, Failure> {
     let Some(owner) = owner else { return Ok(kernel::Who::default()) };
@@ -48,14 +52,41 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
     };
     let mut created = created;
     host.fill_cpusets(&mut created);
-    if json {
-        return output::json(&created);
+    let brought = host.bring_along(&name, &created);
+    for ((controllers, other), pids) in &brought.elsewhere {
+        let all = pids.iter().map(u32::to_string);
+        let (noun, stay) = if pids.len() == 1 { ("process", "stays") } else { ("processes", "stay") };
+        output::warning(&format!(
+            "{} {noun} of '{name}' {stay} in group '{}' of {controllers}: that group's limits still apply\nhint: {}",
+            pids.len(),
+            printable(other),
+            Command::ringfence("move").group(&name).args(all)
+        ));
     }
-    for directory in &created.empty_cpusets {
+    if json {
+        let mut row = serde_json::json!(created);
+        row["moved"] = serde_json::json!(brought.moved);
+        output::json(&row)?;
+    }
+    for directory in created.empty_cpusets.iter().filter(|_| !json) {
         let hint = format!("{} cpuset.cpus=… cpuset.mems=…", Command::ringfence("set").group(&name));
         output::warning(&format!("{} takes no task yet: {hint}", directory.display()));
     }
-    Ok(())
+    brought.refused.values().next().map_or(Ok(()), |first| Err(not_brought(&name, &brought, first)))
+}
+
+/// The group was made, and not all of its processes are in it there.
+fn not_brought(name: &GroupName, brought: &Brought, first: &kernel::Error) -> Failure {
+    let number = brought.refused.len();
+    let noun = if number == 1 { "process" } else { "processes" };
+    let message =
+        format!("the group was made, without {number} {noun} that it has in other hierarchies: {first}");
+    let again = Command::ringfence("move").group(name).args(brought.refused.keys().map(u32::to_string));
+    let hint = match first.hint() {
+        Some(hint) => format!("{hint}\nthen: {again}"),
+        None => again.to_string(),
+    };
+    Failure::new(message).hint(hint).code(ATTENTION)
 }
 
 /// Makes a group; on a systemd host asks systemd first for the delegated unit that it goes below.

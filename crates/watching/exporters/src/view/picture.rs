@@ -1,7 +1,6 @@
 //! One picture: the chosen figures of the groups and of the machine at one moment, ready to be written.
 
 use std::{
-    collections::BTreeSet,
     fmt,
     time::{Duration, SystemTime},
 };
@@ -61,7 +60,7 @@ impl fmt::Display for Note {
         match self {
             Note::Split { group, by_hierarchy } => write!(f, "tasks of {group} by hierarchy: {by_hierarchy}"),
             Note::Uncounted { group } => {
-                let command = counting(group, &BTreeSet::new());
+                let command = counting(group);
                 write!(f, "{group} is not in cpuacct, which counts CPU time; {command}")
             }
         }

@@ -176,13 +176,17 @@ fn uncounted() {
     let (value, command) = shown(&group);
     assert_eq!(value, Value::Absent("no cpuacct"));
     let create = format!("ringfence create --controllers cpuacct {}", group.name);
-    assert_eq!(command.unwrap(), format!("{create} && ringfence move {} {}", group.name, load.pid()));
+    assert_eq!(command.as_deref(), Some(create.as_str()));
     let picture = group.picture("cpu.usage");
     assert_eq!(picture.notes, [Note::Uncounted { group: group.name.clone() }]);
     assert!(picture.notes[0].to_string().ends_with(&create), "{:?}", picture.notes);
     assert!(table(&picture, ("", "")).contains("no cpuacct"));
-    group.make(&[Controller::Cpuacct]);
-    group.put(Controller::Cpuacct, &load);
+    // many processes, as the hint once left out how they get there
+    let more = [(); 9].map(|()| Load::new(&["spin"]));
+    more.iter().for_each(|load| group.put(Controller::Cpu, load));
+    let name = GroupName::new(&group.name).unwrap();
+    let created = group.host.create(&name, Some(&[Controller::Cpuacct]), &Default::default()).unwrap();
+    assert_eq!(group.host.bring_along(&name, &created).moved.len(), 10);
     let (value, command) = shown(&group);
     assert!(matches!(value, Value::At(_)) && command.is_none(), "{value:?}");
 }

@@ -20,6 +20,8 @@ pub const ROWS: &[Row] = &[
         .needs(&[Need::V1("memory"), Need::V1("cpu")]),
     row("a program that is started and stays under the old limit is named", started)
         .needs(&[Need::V1("memory"), Need::V1("cpu")]),
+    row("a group that is made in one more hierarchy has all of its processes there", brought_along)
+        .needs(&[Need::V1("memory"), Need::V1("cpu")]),
     row("a process of the root is no process of the layout's root group", of_root).needs(&[Need::V1("cpu")]),
     row("a freeze that takes a process into another hierarchy says so", frozen)
         .needs(&[Need::V1("freezer"), Need::V1("cpu")]),
@@ -126,6 +128,37 @@ fn started(stage: &mut Stage<'_>) {
     let output = command.output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     says(&error, &["the program stays in group", "--controllers cpu"]);
+}
+
+/// A database's day, fault F5: `create G --controllers cpu`, as the hint said, and `set G cpu.max=10%` held for none of six
+/// processes; above eight the hint left out how they get there.
+fn brought_along(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g}/in -c memory");
+    let mut pids: Vec<u32> = (0..10).map(|_| stage.sleeper("{one}", "{g}")).collect();
+    pids.push(stage.sleeper("{two}", "{g}/in"));
+    let (code, _, error) = stage.desk.run("set {g} cpu.max=10%");
+    assert_eq!(code, 1, "{error}");
+    let hint = error.lines().find_map(|line| line.strip_prefix("hint: ringfence ")).unwrap();
+    stage.desk.ends(hint, 0);
+    stage.desk.ends("set {g} cpu.max=10%", 0);
+    for pid in pids {
+        assert!(stage.is_in(pid, "{g}", "cpu"), "{pid}: {}", stage.group_of(pid, "cpu"));
+    }
+    // one that is in another branch there stays, and is named
+    stage.desk.scene.ok("create {g}-rt -c cpu,pids");
+    let pid = stage.sleeper("{three}", "{g}-rt");
+    stage.move_by_hand(pid, "{g}", "cpu");
+    let (code, _, error) = stage.desk.run("create {g}-rt -c memory");
+    assert_eq!(code, 0, "{error}");
+    assert!(stage.is_in(pid, "{g}-rt", "memory"));
+    stage.desk.scene.ok("create {g}/in/deep -c pids");
+    stage.move_by_hand(pid, "{g}/in/deep", "pids");
+    let (code, _, error) = stage.desk.run("create {g}/in/deep -c memory");
+    assert_eq!(code, 0, "{error}");
+    says(&error, &["1 process of '", "stays in group", &stage.fill("{g}-rt"), "limits still apply"]);
+    let hint = error.lines().find_map(|line| line.strip_prefix("hint: ringfence ")).unwrap();
+    stage.desk.ends(hint, 0);
+    assert!(stage.is_in(pid, "{g}/in/deep", "memory"));
 }
 
 fn of_root(stage: &mut Stage<'_>) {

@@ -35,6 +35,11 @@ pub fn cases() -> Vec<Case> {
         case("a_file_that_no_group_has_is_explained", |world| world.has(Pids), missing_file),
         case("a_group_deleted_meanwhile_is_explained", always, deleted_meanwhile),
         case(
+            "a_group_made_in_one_more_v1_hierarchy_has_its_processes_there",
+            |world| world.on_v1(Pids) && world.on_v1(Memory),
+            brought_along,
+        ),
+        case(
             "a_group_where_the_controller_is_not_is_told_apart",
             |world| world.host.hierarchies().len() > 1,
             elsewhere,
@@ -98,6 +103,37 @@ fn gains(world: &World) {
     world.write(&group, Memory, limit, "8M");
     assert_eq!(world.read(&group, Pids, "pids.max"), "5");
     assert_eq!(world.read(&group, Memory, limit), "8388608");
+}
+
+/// A database's day, fault F5: a limit in a hierarchy where nobody is holds for nobody.
+fn brought_along(world: &World) {
+    let (group, below) = (world.create("a", &[Pids]), world.create("a/b", &[Pids]));
+    let other = world.create("c", &[Memory]);
+    let put = |group: &GroupName, controller, pid: u32| {
+        let seat = world.seat(group, controller);
+        world.host.kernel().write(seat.at, &seat.path, "cgroup.procs", &pid.to_string()).expect("a move");
+    };
+    let pids: Vec<u32> = (0..10).map(|_| world.start()).collect();
+    pids.iter().for_each(|pid| put(&group, Pids, *pid));
+    // wherever the tests themselves are
+    pids.iter().for_each(|pid| put(&world.group(""), Memory, *pid));
+    put(&below, Pids, pids[8]);
+    put(&other, Memory, pids[9]);
+    let brought = world.host.bring_along(&group, &world.make(&group, &[Memory]));
+    assert_eq!(brought.moved, pids[..9].iter().copied().collect());
+    assert!(brought.refused.is_empty(), "{brought:?}");
+    // somebody chose that group
+    let elsewhere: Vec<_> =
+        brought.elsewhere.iter().map(|((_, group), pids)| (group.clone(), pids.len())).collect();
+    assert_eq!(elsewhere, [(other.to_string(), 1)]);
+    let inside = |group: &GroupName| world.host.tasks_in(&world.seat(group, Memory)).len();
+    assert_eq!(inside(&group), 9);
+    let brought = world.host.bring_along(&below, &world.make(&below, &[Memory]));
+    assert_eq!((brought.moved.len(), inside(&group), inside(&below)), (1, 8, 1));
+    // one that is there already stays as it is
+    put(&group, Memory, pids[8]);
+    assert_eq!(world.host.bring_along(&below, &world.make(&below, &[Memory])), kernel::Brought::default());
+    pids.into_iter().for_each(|pid| world.end(pid));
 }
 
 fn empty_cpuset(world: &World) {
