@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use settings::Version;
 use units::group_path;
 
-use crate::{Created, Error, GroupName, Host, Op, Seat};
+use crate::{Created, Error, GroupName, Host, Op, Seat, What, tasks::task_file};
 
 /// How often the processes are looked at again, as they may have forked meanwhile.
 const MAX_PASSES: usize = 64;
@@ -87,10 +87,10 @@ impl Host {
         let to = group_path::branch(&own).filter(is_there).max_by_key(|path| path.len());
         let to = Seat { at: seat.at, path: to.unwrap_or(&seat.path).to_owned() };
         let moved = self.movable(pid).and_then(|_| {
-            let text = pid.to_string();
-            self.kernel.write(to.at, &to.path, "cgroup.procs", &text).map_err(|errno| {
-                self.refused(Op::Move { pid }, &to, group, Some("cgroup.procs"), Some(&text), errno)
-            })
+            let (file, text) = (task_file(to.at.version, What::Process), pid.to_string());
+            self.kernel
+                .write(to.at, &to.path, file, &text)
+                .map_err(|errno| self.refused(Op::Move { pid }, &to, group, Some(file), Some(&text), errno))
         });
         match moved {
             Ok(()) => brought.moved.insert(pid),

@@ -290,7 +290,7 @@ impl Host {
     }
 }
 
-fn task_file(version: Version, what: What) -> &'static str {
+pub(crate) fn task_file(version: Version, what: What) -> &'static str {
     match (version, what) {
         (_, What::Process | What::Tree) => "cgroup.procs",
         (Version::V1, What::Thread) => "tasks",

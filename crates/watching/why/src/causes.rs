@@ -65,6 +65,13 @@ causes! {
         from: [],
         fix: "`ringfence thaw` of the frozen group",
     }
+    MemoryStop {
+        name: "memory_stop",
+        meaning: "tasks stand still at a limit of memory, as v1's `memory.oom_control` keeps the kernel from killing one",
+        effect: Stopped,
+        from: [],
+        fix: "the limit that was met, half as large again",
+    }
     NoCpus {
         name: "no_cpus",
         meaning: "it has no CPUs or no NUMA nodes, so no task can be put into it",

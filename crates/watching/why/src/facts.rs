@@ -19,6 +19,8 @@ pub struct Facts {
     pub tasks: usize,
     /// Frozen groups that stop some of its tasks, beside those in `levels`.
     pub frozen_parts: Vec<FrozenPart>,
+    /// Groups at whose limit of memory some of its tasks stand still: itself, one above it, or one below it.
+    pub memory_stops: Vec<MemoryStop>,
     /// The group, then those above it up to but without the root: what is set there holds for it too.
     pub levels: Vec<Level>,
     /// CPU time.
@@ -136,6 +138,17 @@ pub struct FrozenPart {
     pub tasks: usize,
     /// Was it frozen at the begin, and at the end?
     pub frozen: (bool, bool),
+}
+
+/// A group whose memory is used up, and whose tasks the kernel stops in place of killing one (v1's `memory.oom_control`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemoryStop {
+    /// The group.
+    pub level: Level,
+    /// How many of the tasks in it wait.
+    pub tasks: usize,
+    /// Was it so at the begin, and at the end?
+    pub stopped: (bool, bool),
 }
 
 /// A partition that is none.

@@ -2,6 +2,7 @@
 //! nothing and changes nothing.
 
 mod io;
+mod memory_stops;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -46,6 +47,8 @@ struct Moment {
     frozen: BTreeMap<u32, String>,
     /// What interrupted CPUs so far, where some are isolated.
     interrupts: Option<Counts>,
+    /// The group, those above and those below it whose memory is used up while the kernel may kill nobody there.
+    out_of_memory: BTreeSet<String>,
 }
 
 impl Moment {
@@ -61,7 +64,8 @@ impl Moment {
         let disks = host.kernel().outside("/proc/diskstats".as_ref()).unwrap_or_default();
         let tasks = tasks(host, group)?;
         let frozen = scan::frozen(host, tasks.iter().map(|task| task.process.pid));
-        Ok(Moment { sample, tasks, scan: scan::scan(host), disks, frozen, interrupts })
+        let out_of_memory = memory_stops::under_oom(host, group);
+        Ok(Moment { sample, tasks, scan: scan::scan(host), disks, frozen, interrupts, out_of_memory })
     }
 }
 
@@ -173,6 +177,7 @@ impl Looked<'_> {
             span,
             tasks: self.last.tasks.len(),
             frozen_parts: self.frozen_parts(),
+            memory_stops: self.memory_stops(),
             memory: self.memory(&cpu.cpus),
             io: self.io(),
             realtime: own.realtime,

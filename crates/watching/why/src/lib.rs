@@ -44,7 +44,7 @@ pub use causes::{Effect, Kind};
 pub use docs::{list, markdown};
 pub use facts::{
     Busiest, ByLoad, CpuFacts, DeviceFacts, Facts, FrozenPart, Halt, InvalidPartition, IoFacts, Level,
-    MemoryFacts, NodeFacts, Other, Quota, RealtimeFacts, Resized, Throttle,
+    MemoryFacts, MemoryStop, NodeFacts, Other, Quota, RealtimeFacts, Resized, Throttle,
 };
 pub use gather::{gather, gather_while};
 pub use judge::why;

@@ -8,23 +8,55 @@ use units::Limit;
 
 use super::{
     answer::{Cause, Certainty, Lost, Number, bytes, count, seconds},
-    blocked::{PAGE, refault_part, slept},
+    blocked::{PAGE, refault_part, slept, time_of},
     causes::Kind,
-    facts::{Facts, Level, MemoryFacts},
+    facts::{Facts, Level, MemoryFacts, MemoryStop},
     thresholds::{AT_MEMSW_LIMIT, LEAST_REMOTE},
     words::{half_more, percent, plural, set, size, subject, time, whose},
 };
 use monitor::FigureUnit;
 
+/// v1's limit of memory and swap together.
+const MEMSW: &str = "memory.memsw.limit_in_bytes";
+
 /// The distance of a node from itself (ACPI SLIT).
 const LOCAL: u32 = 10;
 
 pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
-    let mut causes = Vec::new();
+    let mut causes = stops(facts);
     causes.extend(killed(facts));
     causes.extend(waited(facts));
     causes.extend(remote(facts));
     causes
+}
+
+fn stops(facts: &Facts) -> Vec<Cause> {
+    let stop = |stop: &MemoryStop| {
+        let level = &stop.level;
+        let known = if stop.stopped == (true, true) { Certainty::Sampled } else { Certainty::AtMost };
+        let when = match stop.stopped {
+            (true, true) => "all the time",
+            (true, false) => "until some was free",
+            (false, _) => "since it was used up meanwhile",
+        };
+        Cause {
+            lost: Some(Lost::new(time_of(stop, facts.span), known)),
+            numbers: vec![
+                max(limit(level).or(both(level)).unwrap_or_default()),
+                bytes("memory.current", level.memory),
+                count("waiting tasks", stop.tasks as u64),
+            ],
+            sentence: format!(
+                "{} ({}) is used up, and memory.oom_control keeps the kernel from killing: {} stood still {when}",
+                whose(facts, level, name_of_max(level)),
+                size_of_max(level),
+                plural(stop.tasks as u64, "task"),
+            ),
+            hint: if stop.stopped.1 { raised_max(facts, level) } else { None },
+            ..Cause::new(Kind::MemoryStop, &level.group)
+        }
+    };
+    facts.memory_stops.iter().map(stop).collect()
 }
 
 /// v1 counts a kill where the process was, v2 also above: the lowest limit that was met is named.
@@ -73,6 +105,10 @@ fn limit(level: &Level) -> Option<u64> {
     level.memory_max.and_then(Limit::at)
 }
 
+fn max(limit: u64) -> Number {
+    bytes("memory.max", limit)
+}
+
 /// v1's limit of memory and swap together.
 fn both(level: &Level) -> Option<u64> {
     level.memsw_max.and_then(Limit::at)
@@ -97,7 +133,7 @@ fn holds_both(level: &Level) -> bool {
 }
 
 fn name_of_max(level: &Level) -> &'static str {
-    if holds_both(level) { "memory.memsw.limit_in_bytes" } else { "memory.max" }
+    if holds_both(level) { MEMSW } else { "memory.max" }
 }
 
 fn size_of_max(level: &Level) -> String {
@@ -110,10 +146,10 @@ fn raised_max(facts: &Facts, level: &Level) -> Option<String> {
     match (limit(level), both(level)) {
         // memory.max is far below: swap is full too
         (Some(limit), Some(both)) if level.met_max == 0 && both >= half_more(limit).0 => {
-            raised(facts, level, "memory.memsw.limit_in_bytes", both)
+            raised(facts, level, MEMSW, both)
         }
         (Some(limit), _) => raised(facts, level, "memory.max", limit),
-        (None, Some(both)) => raised(facts, level, "memory.memsw.limit_in_bytes", both),
+        (None, Some(both)) => raised(facts, level, MEMSW, both),
         (None, None) => None,
     }
 }
@@ -122,7 +158,7 @@ fn raised_max(facts: &Facts, level: &Level) -> Option<String> {
 fn raised(facts: &Facts, level: &Level, name: &'static str, limit: u64) -> Option<String> {
     let new = half_more(limit);
     let memsw = level.memsw_max.and_then(Limit::at).filter(|memsw| *memsw < new.0 && name == "memory.max");
-    let also = memsw.map(|_| format!("memory.memsw.limit_in_bytes={new}"));
+    let also = memsw.map(|_| format!("{MEMSW}={new}"));
     let settings: Vec<String> = [format!("{name}={new}")].into_iter().chain(also).collect();
     set(facts, &level.group, &settings)
 }
@@ -185,7 +221,7 @@ fn limited(facts: &Facts, level: &Level, lost: Lost) -> Cause {
     let met = if met == 0 { String::new() } else { format!(" {}", plural(met, "time")) };
     let mut numbers =
         vec![count("memory.events.max", met_max(level)), count("memory.events.high", level.met_high)];
-    numbers.extend(limit(level).map(|limit| bytes("memory.max", limit)));
+    numbers.extend(limit(level).map(max));
     numbers.extend(high.map(|high| bytes("memory.high", high)));
     numbers.extend(refaults(memory));
     Cause {

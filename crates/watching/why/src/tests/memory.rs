@@ -136,3 +136,31 @@ fn memory_on_a_far_node_costs_at_most_its_distance() {
     facts.memory.nodes[1].bytes = 1 << 25;
     assert_eq!(kinds(&facts), []);
 }
+
+/// Fault G4: it looked as a wait for a disk, and the limit was not named.
+#[test]
+fn tasks_that_stand_still_at_a_limit_of_memory_wait_for_no_device() {
+    let mut facts = facts();
+    facts.memory.version = Some(Version::V1);
+    (facts.memory.pressure, facts.io.pressure) = (None, None);
+    facts.io.blocked = Some(Duration::from_secs(10));
+    facts.levels[0].memory_max = Some(Limit::At(100 << 20));
+    facts.levels[0].memory = 100 << 20;
+    let level = facts.levels[0].clone();
+    facts.memory_stops = vec![MemoryStop { level, tasks: 1, stopped: (true, true) }];
+    let cause = only(&facts);
+    assert_eq!((cause.kind, cause.effect), (Kind::MemoryStop, Effect::Stopped));
+    assert_eq!(cause.lost, Some(Lost { seconds: 10.0, known: Certainty::Sampled }));
+    assert_eq!(
+        cause.sentence,
+        "its memory.max (100 MiB) is used up, and memory.oom_control keeps the kernel from killing: 1 task stood still all \
+         the time"
+    );
+    assert_eq!(cause.hint.unwrap(), "ringfence set db/oltp memory.max=150M");
+    // what was waited beside that is the device's
+    facts.io.blocked = Some(Duration::from_secs(14));
+    assert_eq!(kinds(&facts), [Kind::MemoryStop, Kind::Device]);
+    // it goes on: nothing to raise
+    facts.memory_stops[0].stopped = (true, false);
+    assert_eq!(why(&facts).causes[0].hint, None);
+}

@@ -45,6 +45,7 @@ fn facts() -> Facts {
         span: Duration::from_secs(10),
         tasks: 3,
         frozen_parts: Vec::new(),
+        memory_stops: Vec::new(),
         levels: vec![level("db/oltp", "0-1"), level("db", "0-3")],
         cpu: CpuFacts {
             used: Duration::from_secs(10),

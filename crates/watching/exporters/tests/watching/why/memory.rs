@@ -21,6 +21,8 @@ pub fn trials() -> Vec<Trial> {
     let (on_v1, on_v2) = ((!is_v1).then_some("memory on v1"), is_v1.then_some("memory on v2"));
     let bound = "why: pages that come again are the first cause where no pressure is counted too";
     trials.push(trial_where(bound, on_v1, reclaim_bound));
+    let waits = "why: tasks that wait for memory as nobody may be killed are no wait for a disk";
+    trials.push(trial_where(waits, on_v1, stopped));
     trials.push(trial_where("why: memory.high is the first cause, by its own name", on_v2, high));
     let nodes = (nodes().len() < 2).then_some("2 nodes with CPUs");
     trials.push(trial_where("why: memory on another node is the first cause", nodes, remote));
@@ -46,6 +48,28 @@ fn killed() {
     let cause = stage.first_in(&facts, Kind::OutOfMemory);
     assert!(number(&cause, "memory.events.oom_kill") > 0.0);
     assert_eq!(stage.value("", "memory.max"), "36M");
+}
+
+/// Fault G4: `memory.oom_control` stops a task in place of killing it. What is advised lets it go on.
+fn stopped() {
+    let stage = Stage::new("stopped");
+    stage.make("a");
+    stage.make("a/b");
+    stage.set("a", "memory.max=24M");
+    stage.limit_swap("a", "24M");
+    stage.set("a", "memory.oom_control=1");
+    let mut load = stage.start("a/b", &["take", "32"]);
+    for group in ["a/b", "a", ""] {
+        let is_seen = |facts: &Facts| facts.memory_stops.iter().any(|stop| stop.stopped == (true, true));
+        let facts = stage.facts_when(group, "a task waits for memory", is_seen);
+        let answer = why(&facts);
+        assert_eq!(answer.causes[0].kind, Kind::MemoryStop, "{answer}");
+        assert_eq!(answer.causes[0].at, stage.name("a"));
+        assert!(!answer.causes.iter().any(|cause| cause.kind == Kind::Device), "{answer}");
+    }
+    stage.first("a/b", Kind::MemoryStop);
+    assert_eq!(stage.value("a", "memory.max"), "36M");
+    assert!(load.is_done());
 }
 
 /// Reads more than the limit lets stay, and looks until pages have come again.
