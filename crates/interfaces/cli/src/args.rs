@@ -540,7 +540,7 @@ pub struct Classify {
     /// All processes except those that were put into one of our groups by hand
     #[arg(long, conflicts_with = "pids")]
     pub all: bool,
-    /// Rules instead of the system's: a layout, cgrules.conf or cgconfig.conf (for its templates)
+    /// Rules instead of the system's: a layout's file or directory, cgrules.conf or cgconfig.conf (for its templates)
     #[arg(long, value_name = "FILE")]
     pub rules: Vec<PathBuf>,
 }

@@ -57,6 +57,16 @@ impl Files {
         rules.extend(with_directory("cgrules.conf", "cgrules.d")?);
         Ok(Files { rules, templates: with_directory("cgconfig.conf", "cgconfig.d")? })
     }
+
+    /// Those of the paths that somebody named: files, and directories of a layout.
+    ///
+    /// # Errors
+    /// As [`files::layout_files`].
+    pub fn named(paths: &[PathBuf]) -> Result<Files, Diagnostic> {
+        let each: Vec<Vec<PathBuf>> =
+            paths.iter().map(|path| files::layout_files(path)).collect::<Result<_, _>>()?;
+        Ok(Files { rules: each.concat(), templates: Vec::new() })
+    }
 }
 
 impl Configuration {

@@ -159,9 +159,9 @@ impl RuleFiles {
             }),
             RuleFiles::These { layout, rules, templates } => {
                 let of_layout = layout.as_deref().map_or(Ok(Vec::new()), files::layout_files);
-                of_layout.map(|mut files| {
-                    files.extend(rules.iter().cloned());
-                    Files { rules: files, templates: templates.clone() }
+                of_layout.and_then(|mut files| {
+                    files.extend(Files::named(rules)?.rules);
+                    Ok(Files { rules: files, templates: templates.clone() })
                 })
             }
         };

@@ -273,7 +273,7 @@ fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             let word = if file == "memory.limit_in_bytes" { "at most" } else { "at least" };
             found(
                 format!("it must be {word} {other}, which is {}", bytes(&bound)),
-                scene.set(file, value).arg(format!("{other}={value}")),
+                scene.set(file, bytes(value)).arg(format!("{other}={}", bytes(value))),
             )
         }
         _ => None,
@@ -412,11 +412,14 @@ fn subtree_control(scene: &Scene<'_>, value: &str) -> Finding {
                 "group '{named}' holds {} itself, and on cgroup v2 a group that has processes cannot give controllers to groups below it",
                 scene.some_tasks()
             ),
-            format!(
-                "move them to a group below it first: {} && {} PID…",
-                scene.command_at("create --controllers core", &main),
-                scene.command_at("move", &main)
-            ),
+            {
+                let pids = scene.host.tasks_in(scene.seat);
+                format!(
+                    "move them to a group below it first: {} && {}",
+                    scene.command_at("create --controllers core", &main),
+                    scene.command_at("move", &main).args(pids.iter().map(u32::to_string))
+                )
+            },
         ),
         Errno::NOENT => found(
             format!(

@@ -70,12 +70,11 @@ pub fn classify(args: &args::Classify, as_json: bool) -> Result<u8, Failure> {
 }
 
 fn configuration(args: &args::Classify) -> Result<Configuration, Failure> {
-    let files = if args.rules.is_empty() {
-        Files::below(Path::new("/etc"))
-            .map_err(|error| Failure::new(layout::render(&[error], &[]).trim_end().to_owned()))?
-    } else {
-        Files { rules: args.rules.clone(), templates: Vec::new() }
+    let files = match args.rules.as_slice() {
+        [] => Files::below(Path::new("/etc")),
+        named => Files::named(named),
     };
+    let files = files.map_err(|error| Failure::new(layout::render(&[error], &[]).trim_end().to_owned()))?;
     match Configuration::read(&files, Trust::of_this_process()) {
         Ok(configuration) => {
             output::error(&layout::render(&configuration.warnings, &configuration.sources));

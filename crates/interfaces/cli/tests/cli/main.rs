@@ -16,6 +16,7 @@ mod damaged;
 mod desk;
 mod documents;
 mod frequencies;
+mod hints;
 mod input;
 mod isolate;
 #[cfg(target_arch = "x86_64")]

@@ -6,7 +6,11 @@ use std::sync::Arc;
 
 use libtest_mimic::Trial;
 
-use crate::world::{Need, Scene, World};
+use crate::{
+    desk::answer,
+    hints,
+    world::{Need, Scene, World},
+};
 
 pub struct Row {
     /// What happened, as a sentence.
@@ -19,11 +23,33 @@ pub struct Row {
     code: i32,
     /// Parts of standard error.
     pub says: &'static [&'static str],
+    /// What its hint does.
+    then: Then,
 }
+
+/// What becomes of the situation by the command that the hint prints.
+#[derive(Clone, Copy)]
+enum Then {
+    /// It takes away what stands in the way: what was refused succeeds after it.
+    Again,
+    /// It does what was requested, or what comes nearest, and after it a command line prints this.
+    Instead(&'static str, &'static str),
+    /// It shows what is to be known.
+    Shows,
+    /// What was refused succeeds with the group that it names.
+    There,
+    /// It can't be run here, or has no command; the reason.
+    Words(&'static str),
+}
+use Then::{Again, Instead, Shows, There, Words};
 
 const NOBODY: Option<u32> = Some(65534);
 /// What most rows share.
-const ROW: Row = Row { name: "", needs: &[], before: &[], refused: "", user: None, code: 1, says: &[] };
+const ROW: Row =
+    Row { name: "", needs: &[], before: &[], refused: "", user: None, code: 1, says: &[], then: Again };
+const CHOICE: Then = Words("only the reader knows what may be given up");
+const OF_SYSTEMD: Then = Words("run in the trials 'names of units', where systemd is");
+const MACHINE: Then = Words("it changes what all of this machine has");
 const CPUSET: &[Need] = &[Need::V1("cpuset")];
 const V2: &[Need] = &[Need::AnyV2];
 
@@ -86,6 +112,7 @@ pub const ROWS: &[Row] = &[
         before: &["cgcreate -g cpuset:{g}"],
         refused: "set {g} cpuset.cpus=0,4000",
         says: &["the machine has no CPU 4000", "hint:"],
+        then: Instead("get --values {g} cpuset.cpus", "{cpus}\n"),
         ..ROW
     },
     Row {
@@ -94,6 +121,7 @@ pub const ROWS: &[Row] = &[
         before: &["cgcreate -g cpuset:{g}"],
         refused: "set {g} cpuset.mems=0,60",
         says: &["the machine has no memory node 60", "hint:"],
+        then: Instead("get --values {g} cpuset.mems", "0"),
         ..ROW
     },
     Row {
@@ -118,6 +146,7 @@ pub const ROWS: &[Row] = &[
             "hint: ringfence set {g} cpuset.cpus=0-",
             " && ringfence set {g}/a cpuset.cpus=0\n",
         ],
+        then: Instead("get --values {g}/a cpuset.cpus", "0\n"),
         ..ROW
     },
     Row {
@@ -134,6 +163,7 @@ pub const ROWS: &[Row] = &[
         before: &["cgcreate -g cpuset:{g}", "set {g} cpuset.cpus=0 cpuset.mems=0", "move {g} {pid}"],
         refused: "set {g} cpuset.cpus=",
         says: &["{pid} (sleep)", "left without a CPU", "hint: move them out first"],
+        then: Instead("get --values {g} cpuset.cpus", "0\n"),
         ..ROW
     },
     Row {
@@ -159,6 +189,7 @@ pub const ROWS: &[Row] = &[
         ],
         refused: "set {g}/a cpuset.cpu_exclusive=1",
         says: &["group '{g}/b' has cpuset.cpus '0', which overlaps"],
+        then: CHOICE,
         ..ROW
     },
     Row {
@@ -172,6 +203,7 @@ pub const ROWS: &[Row] = &[
         ],
         refused: "set {g}/a cpuset.cpus=0",
         says: &["group '{g}/b' has '0', and one of the two is exclusive"],
+        then: CHOICE,
         ..ROW
     },
     // memory v1
@@ -185,6 +217,7 @@ pub const ROWS: &[Row] = &[
             "not enough of it could be reclaimed",
             "hint: a limit above its use is taken: ringfence set {g} memory.max=",
         ],
+        then: Instead("get --values {g} memory.max", "M\n"),
         ..ROW
     },
     Row {
@@ -196,6 +229,7 @@ pub const ROWS: &[Row] = &[
         ],
         refused: "set {g} memory.limit_in_bytes=128M",
         says: &["it must be at most memory.memsw.limit_in_bytes, which is 64M", "hint:"],
+        then: Instead("get --values {g} memory.max", "128M\n"),
         ..ROW
     },
     Row {
@@ -204,6 +238,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c memory", "set {g} memory.limit_in_bytes=64M"],
         refused: "set {g} memory.memsw.limit_in_bytes=32M",
         says: &["it must be at least memory.limit_in_bytes, which is 64M", "hint:"],
+        then: Instead("get --values {g} memory.memsw.limit_in_bytes", "32M\n"),
         ..ROW
     },
     // cpu v1
@@ -232,6 +267,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c cpu"],
         refused: "set {g} cpu.rt_runtime_us=990000",
         says: &["'/' has a real-time budget of", "are free", "hint:"],
+        then: CHOICE,
         ..ROW
     },
     Row {
@@ -248,6 +284,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c cpu", "set {g} cpu.rt_runtime_us=20ms", "move {g} {fifo}"],
         refused: "set {g} cpu.rt_runtime_us=0",
         says: &["left without a budget", "hint:"],
+        then: Shows,
         ..ROW
     },
     Row {
@@ -260,6 +297,7 @@ pub const ROWS: &[Row] = &[
         ],
         refused: "set {g} cpu.rt_runtime_us=10ms",
         says: &["groups below it hold budgets of 50000 us, more than the 10000 us requested"],
+        then: Shows,
         ..ROW
     },
     Row {
@@ -268,6 +306,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c cpu", "set {g} cpu.max=20%"],
         refused: "set {g} cpu.max.burst=50ms",
         says: &["the burst may be at most the quota, which is 20000 us"],
+        then: Instead("get --values {g} cpu.max.burst", "20"),
         ..ROW
     },
     Row {
@@ -276,6 +315,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c cpu", "set {g} cpu.idle=1"],
         refused: "set {g} cpu.weight=50",
         says: &["the group is idle", "hint: ringfence set {g} cpu.idle=0"],
+        then: Instead("get --values {g} cpu.weight", "50\n"),
         ..ROW
     },
     Row {
@@ -284,6 +324,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c freezer,pids", "set {g} pids.max=max"],
         refused: "run {g} -- {program} freeze {g} --timeout 1",
         says: &["holds this very program", "hint: call it from outside: ringfence move / "],
+        then: Words("the shell that called it has ended"),
         ..ROW
     },
     Row {
@@ -292,6 +333,7 @@ pub const ROWS: &[Row] = &[
         refused: "run /rf-test.slice -- true",
         code: 125,
         says: &["belongs to systemd"],
+        then: OF_SYSTEMD,
         ..ROW
     },
     Row {
@@ -299,6 +341,7 @@ pub const ROWS: &[Row] = &[
         needs: &[Need::Groups],
         refused: "freeze /system.slice/rf-test.service",
         says: &["belongs to systemd", "hint: systemctl freeze rf-test.service"],
+        then: OF_SYSTEMD,
         ..ROW
     },
     Row {
@@ -306,6 +349,7 @@ pub const ROWS: &[Row] = &[
         needs: &[Need::Groups],
         refused: "delete /system.slice/rf-test.service",
         says: &["belongs to systemd", "hint: systemctl stop rf-test.service"],
+        then: OF_SYSTEMD,
         ..ROW
     },
     // block devices
@@ -315,6 +359,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c blkio"],
         refused: "set {g} 'io.max=250:99 riops=10'",
         says: &["there is no block device 250:99", "hint: lsblk lists them"],
+        then: Words("it names another tool"),
         ..ROW
     },
     Row {
@@ -323,6 +368,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c io"],
         refused: "set {g} 'io.max=250:99 riops=10'",
         says: &["there is no block device 250:99", "hint: lsblk lists them"],
+        then: Words("it names another tool"),
         ..ROW
     },
     // devices
@@ -332,6 +378,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c devices", "set {g} devices.deny=a", "create {g}/a -c devices"],
         refused: "set {g}/a 'devices.allow=c 1:3 rw'",
         says: &["its parent '{g}' does not allow that device itself", "hint: ringfence get {g} devices.list"],
+        then: Shows,
         ..ROW
     },
     // any version
@@ -349,6 +396,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g}/a -c pids", "create {g}/b -c pids"],
         refused: "delete {g}",
         says: &["it has 2 groups below it (a, b)", "hint: ringfence delete --recursive {g}"],
+        then: Instead("list", ""),
         ..ROW
     },
     Row {
@@ -357,6 +405,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c pids"],
         refused: "move {g} {kthread}",
         says: &["is a kernel thread", "hint:"],
+        then: Words("nothing moves it"),
         ..ROW
     },
     Row {
@@ -365,6 +414,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c pids"],
         refused: "move {g} 4194000",
         says: &["there is no process 4194000", "hint:"],
+        then: Shows,
         ..ROW
     },
     Row {
@@ -373,6 +423,7 @@ pub const ROWS: &[Row] = &[
         refused: "create {g} -c pids",
         user: NOBODY,
         says: &["user 65534 may not write", "hint: sudo ringfence create {g}"],
+        then: Instead("list", "{g}\n"),
         ..ROW
     },
     Row {
@@ -382,6 +433,7 @@ pub const ROWS: &[Row] = &[
         refused: "set {g} pids.max=5",
         user: NOBODY,
         says: &["user 65534 may not write", "hint: sudo ringfence set {g} pids.max=5"],
+        then: Instead("get --values {g} pids.max", "5\n"),
         ..ROW
     },
     // finding A13 of the newcomers' review: the hint gave the group to the user who was refused
@@ -392,6 +444,7 @@ pub const ROWS: &[Row] = &[
         refused: "set {g} cpu.weight=5",
         user: NOBODY,
         says: &["user 65534 may not write", "hint: sudo ringfence set {g} cpu.weight=5"],
+        then: Instead("get --values {g} cpu.weight", "5\n"),
         ..ROW
     },
     Row {
@@ -401,6 +454,7 @@ pub const ROWS: &[Row] = &[
         refused: "freeze {g}",
         user: NOBODY,
         says: &["user 65534 may not write", "hint: sudo ringfence freeze {g}"],
+        then: Instead("get --values {g} freezer.state", "FROZEN\n"),
         ..ROW
     },
     Row {
@@ -410,6 +464,7 @@ pub const ROWS: &[Row] = &[
         refused: "kill {g}",
         user: NOBODY,
         says: &["0 of 1 processes of group '{g}' got the signal", "hint: sudo ringfence kill {g}"],
+        then: Instead("get --values {g} cgroup.procs", ""),
         ..ROW
     },
     Row {
@@ -419,6 +474,7 @@ pub const ROWS: &[Row] = &[
         refused: "move {g} {his}",
         user: NOBODY,
         says: &["user 65534 may not write", "hint: sudo ringfence move {g} {his}"],
+        then: Instead("get --values {g} cgroup.procs", "{his}\n"),
         ..ROW
     },
     Row {
@@ -454,6 +510,7 @@ pub const ROWS: &[Row] = &[
         refused: "move {g} {pid}",
         user: NOBODY,
         says: &["user 65534 may not move process {pid} of user 0", "hint: sudo ringfence move {g} {pid}"],
+        then: Instead("get --values {g} cgroup.procs", "{pid}\n"),
         ..ROW
     },
     Row {
@@ -489,6 +546,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c memory"],
         refused: "set {g} memory.min=64M",
         says: &["cgroup v1, which controls group '{g}' here, has no memory.min", "hint:"],
+        then: Words("no setting of v1 does the same"),
         ..ROW
     },
     Row {
@@ -497,6 +555,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c cpu"],
         refused: "set {g} cpu.rt_runtime_us=10000",
         says: &["cgroup v2, which controls group '{g}' here, has no cpu.rt_runtime_us", "hint:"],
+        then: Words("no setting of v2 does the same"),
         ..ROW
     },
     Row {
@@ -505,6 +564,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c cpu"],
         refused: "get {g} cpu.uclamp.min",
         says: &["cpu.uclamp.min"],
+        then: Words("no kernel setting changes that"),
         ..ROW
     },
     Row {
@@ -513,6 +573,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g} -c pids"],
         refused: "set {g} net_cls.classid=10:1",
         says: &["controller net_cls is on no mounted hierarchy", "hint: ringfence mount net_cls"],
+        then: MACHINE,
         ..ROW
     },
     Row {
@@ -520,6 +581,7 @@ pub const ROWS: &[Row] = &[
         needs: &[Need::Groups],
         refused: "freeze /",
         says: &["freezing the root group would reach every process", "hint:"],
+        then: Words("it is to be another group"),
         ..ROW
     },
     Row {
@@ -527,6 +589,7 @@ pub const ROWS: &[Row] = &[
         needs: &[Need::Groups],
         refused: "kill /",
         says: &["killing the root group would reach every process", "hint:"],
+        then: Words("it is to be another group"),
         ..ROW
     },
     Row {
@@ -534,6 +597,7 @@ pub const ROWS: &[Row] = &[
         needs: &[Need::Groups, Need::Plain],
         refused: "sh unshare -m sh -c 'for m in $(grep -w -e cgroup -e cgroup2 /proc/mounts | cut -d\" \" -f2); do mount -o remount,bind,ro $m; done; {program} create {g} -c pids'",
         says: &["is mounted read-only", "hint: mount -o remount,rw"],
+        then: MACHINE,
         ..ROW
     },
     Row {
@@ -541,6 +605,7 @@ pub const ROWS: &[Row] = &[
         needs: &[Need::NoHierarchy],
         refused: "create {g}",
         says: &["no cgroup hierarchy is mounted", "hint: mount -t cgroup2 none /sys/fs/cgroup"],
+        then: MACHINE,
         ..ROW
     },
     // v2
@@ -550,6 +615,7 @@ pub const ROWS: &[Row] = &[
         before: &["create {g}/a -c memory"],
         refused: "move {g} {pid}",
         says: &["only groups without such children hold processes", "hint: use a group below it: {g}/a"],
+        then: There,
         ..ROW
     },
     Row {
@@ -559,6 +625,7 @@ pub const ROWS: &[Row] = &[
         refused: "run {g} -- true",
         code: 125,
         says: &["only groups without such children hold processes", "hint: use a group below it: {g}/a"],
+        then: There,
         ..ROW
     },
     Row {
@@ -614,6 +681,7 @@ pub const ROWS: &[Row] = &[
             "nothing was changed",
             "hint: a partition needs CPUs",
         ],
+        then: CHOICE,
         ..ROW
     },
     Row {
@@ -632,6 +700,7 @@ pub const ROWS: &[Row] = &[
         refused: "set {g} cgroup.type=domain",
         code: 2,
         says: &["cgroup.type"],
+        then: Words("there is no way back"),
         ..ROW
     },
 ];
@@ -647,6 +716,8 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
 fn provoke(world: &Arc<World>, row: &Row) -> Result<(), libtest_mimic::Failed> {
     let mut scene = Scene::new(world, row.name);
     prepare(&mut scene, row);
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    scene.name("{cpus}", online.trim());
     for line in row.before {
         match line.strip_prefix("eat ") {
             Some(group) => eat(&mut scene, group),
@@ -670,6 +741,48 @@ fn provoke(world: &Arc<World>, row: &Row) -> Result<(), libtest_mimic::Failed> {
         if !error.contains(&part) {
             return Err(format!("'{part}' is not in:\n{error}").into());
         }
+    }
+    obey(&mut scene, row, &error)
+}
+
+/// Does what the hint says, and compares what became of it.
+fn obey(scene: &mut Scene, row: &Row, error: &str) -> Result<(), libtest_mimic::Failed> {
+    let hint = hints::hints(error).last().copied().unwrap_or_default().to_owned();
+    let command = hints::command(&hint).map(str::to_owned);
+    let run = || {
+        let command = command.as_deref().ok_or_else(|| format!("no command in: {error}"))?;
+        let (code, out, said) = answer(hints::obey(&scene.program(), command, None));
+        if code == 0 { Ok(out) } else { Err(format!("{command}: exit status {code}: {said}")) }
+    };
+    let again = |line: &str| {
+        let (code, _, said) = answer(scene.ringfence(line, row.user));
+        if code == 0 { Ok(()) } else { Err(format!("{line} after '{hint}': exit status {code}: {said}")) }
+    };
+    match row.then {
+        Again => {
+            run()?;
+            let done = again(row.refused);
+            // a group of another name
+            let _ = scene.ringfence("delete {g}x", None);
+            done?;
+        }
+        Instead(line, expected) => {
+            run()?;
+            let (out, expected) = (scene.ok(line), scene.fill(expected));
+            if !out.ends_with(&expected) && !out.contains(&expected) {
+                return Err(format!("after '{hint}' {line}: {out}").into());
+            }
+        }
+        Shows => {
+            let shown = run()?;
+            assert!(!shown.is_empty(), "{hint} shows nothing");
+        }
+        There => {
+            let group = hint.rsplit(' ').next().unwrap_or_default();
+            again(&row.refused.replacen("{g}", group, 1))?;
+        }
+        // words alone have no command, and a command that is not run has a reason
+        Words(reason) => assert!(!reason.is_empty()),
     }
     Ok(())
 }

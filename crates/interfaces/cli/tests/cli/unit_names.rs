@@ -19,6 +19,7 @@ const CASES: &[Case] = &[
     ("a unit's name stands for its group where it is read", ON_SYSTEMD, read),
     ("what a refusal offers succeeds when it is pasted", ON_SYSTEMD, pasted),
     ("a group of a layout that is a unit is that unit for every command", ON_SYSTEMD, bound),
+    ("what why advises of a unit gives it more, in a layout and without one", ON_SYSTEMD, advised),
     ("a rule that meets a service's process names the service and its lines", ON_SYSTEMD, rules),
     ("eight steps of a newcomer on a host with systemd", ON_SYSTEMD, eight_steps),
     ("layouts that name subtrees of others are refused with the owner", &[Need::Groups], owners),
@@ -172,6 +173,45 @@ fn bound(desk: &mut Desk) {
     says(&desk.ends("get {g}-rt memory.max", 0), &["64M"]);
     desk.ends("undo", 0);
     says(&desk.ends("get {u} memory.max", 0), &["max"]);
+}
+
+/// A database's day, fault F3: `why` printed `ringfence set /system.slice/…`, which is refused, and what the refusal offered did
+/// nothing beside our drop-in file.
+fn advised(desk: &mut Desk) {
+    let service = Service::start(desk);
+    // it never ends its work
+    let busy = "[Service]\nExecStart=/bin/sh -c 'while :; do :; done'\nCPUQuota=10%\n";
+    fs::write(file(&service.name), busy).unwrap();
+    succeeds(&format!("systemctl daemon-reload && systemctl restart {}", service.name));
+    let quota = |desk: &Desk| {
+        let text = desk.ends("get --values {u} cpu.max", 0);
+        text.split(' ').next().unwrap().parse::<u64>().unwrap_or(u64::MAX)
+    };
+    let advice = |desk: &Desk| {
+        let mut hint = None;
+        desk.scene.until("a look in which the quota stops it", || {
+            let answer = desk.json("why {u} --for 1s --json", 0);
+            let causes = answer["causes"].as_array().unwrap();
+            let cause = causes.iter().find(|cause| cause["kind"] == "quota");
+            hint = cause.and_then(|cause| Some(cause["hint"].as_str()?.to_owned()));
+            hint.is_some()
+        });
+        hint.unwrap()
+    };
+    assert_eq!(quota(desk), 10_000);
+    let set = advice(desk);
+    assert!(set.starts_with("systemctl set-property "), "{set}");
+    succeeds(&set);
+    assert!(quota(desk) > 10_000, "{set}");
+    succeeds(&format!("systemctl revert {}", service.name));
+    desk.write("layout.toml", "[groups.{g}-rt]\nunit = \"{u}\"\ncpu.max = \"10%\"\n");
+    desk.ends("apply {d}/layout.toml", 0);
+    assert_eq!(quota(desk), 10_000);
+    let change = advice(desk);
+    change_the_layout(desk, &change);
+    assert!(quota(desk) > 10_000, "{change}");
+    says(&desk.ends("status", 0), &["all as applied"]);
+    desk.ends("undo 0", 0);
 }
 
 /// Does what a hint says that is a change of the layout: `set KEY = VALUE of group GROUP in FILE, then: COMMAND`.

@@ -1,0 +1,40 @@
+//! Hints that the program prints: found in its output, and run as a reader would run them.
+
+use std::{
+    path::Path,
+    process::{Command, Output, Stdio},
+};
+
+/// The first words of what a reader can paste.
+const PROGRAMS: [&str; 10] =
+    ["ringfence", "sudo", "systemctl", "systemd-run", "mount", "chmod", "chown", "mv", "rm", "ps"];
+
+/// What `hint:` lines say, in order.
+pub fn hints(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.trim_start().strip_prefix("hint: ")).collect()
+}
+
+/// The command of a hint: at its begin, or behind words that end in a colon, up to words behind it.
+pub fn command(hint: &str) -> Option<&str> {
+    let is_command = |text: &&str| PROGRAMS.contains(&text.split(' ').next().unwrap_or_default());
+    let behind = hint.match_indices(": ").map(|(at, colon)| &hint[at + colon.len()..]);
+    let command = std::iter::once(hint).chain(behind).find(is_command)?;
+    let ends = [", or ", ", and ", "; ", " shows", " lists", ": "];
+    let end = ends.iter().filter_map(|words| command.find(words)).min().unwrap_or(command.len());
+    // what the reader has to fill in is no command yet
+    let command = &command[..end];
+    (!command.contains('…')).then_some(command)
+}
+
+/// Runs the command as root, with this program in the place of the installed one.
+pub fn obey(program: &str, command: &str, state: Option<&Path>) -> Output {
+    let directory = Path::new(program).parent().unwrap().display();
+    let path = std::env::var("PATH").unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("sudo() {{ \"$@\"; }}\n{command}")]).stdin(Stdio::null());
+    shell.env("PATH", format!("{directory}:{path}"));
+    if let Some(state) = state {
+        shell.env("RINGFENCE_STATE", state);
+    }
+    shell.output().unwrap()
+}
