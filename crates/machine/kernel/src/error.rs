@@ -320,9 +320,9 @@ impl Error {
         match self {
             Error::Refused(refusal) => refusal.hint.clone(),
             Error::BadName(error) => Some(error.hint()),
-            Error::NoGroup { group, near, .. } => Some(match near.as_slice() {
-                [] => create(group).into(),
-                near => format!("did you mean {}? otherwise: {}", near.join(" or "), create(group)),
+            Error::NoGroup { near, .. } => Some(match near.as_slice() {
+                [] => "ringfence list shows the groups".to_owned(),
+                near => format!("did you mean {}? ringfence list shows the groups", near.join(" or ")),
             }),
             Error::NotControlled { group, controller, .. } => {
                 Some(create(group).arg("--controllers").arg(controller).into())

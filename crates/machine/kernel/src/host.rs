@@ -210,6 +210,16 @@ impl Host {
         }
     }
 
+    /// The group that a path of a directory stands for, as `/sys/fs/cgroup/cpu/db`.
+    fn by_directory(&self, group: &GroupName) -> Option<String> {
+        let path = PathBuf::from("/").join(group.path());
+        self.hierarchies.iter().find_map(|at| {
+            let below = path.strip_prefix(&at.mount).ok()?.to_str()?;
+            let is_there = !below.is_empty() && self.kernel.exists(at, below);
+            is_there.then(|| self.named(at, below))
+        })
+    }
+
     fn no_group(&self, group: &GroupName) -> Error {
         let known: std::collections::BTreeSet<String> = self
             .hierarchies
@@ -232,9 +242,11 @@ impl Host {
         let name = group.to_string();
         let units = if group.is_from_root() { Vec::new() } else { self.units() };
         let service = format!("{name}.service");
-        let near = match units.iter().any(|(unit, _)| *unit == service) {
-            true => vec![service],
-            false => {
+        let by_directory = self.by_directory(group);
+        let near = match (by_directory, units.iter().any(|(unit, _)| *unit == service)) {
+            (Some(group), _) => vec![group],
+            (None, true) => vec![service],
+            (None, false) => {
                 let known = known.iter().chain(units.iter().map(|(unit, _)| unit));
                 nearest(&name, known.map(String::as_str)).into_iter().map(str::to_owned).collect()
             }

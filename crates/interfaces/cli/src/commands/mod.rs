@@ -36,13 +36,28 @@ use crate::{
 pub fn run(args: &mut Args) -> Result<u8, Failure> {
     let ended = match once(args) {
         Err(failure) if failure.missing => match units::resolve(args) {
-            Ok(false) => Err(units::explain_above(args, failure)),
+            Ok(false) => {
+                let failure = new_group(args, failure);
+                Err(units::explain_above(args, failure))
+            }
             Ok(true) => once(args),
             Err(other) => Err(other.code(failure.code)),
         },
         other => other,
     };
     ended.map_err(units::explain_bound)
+}
+
+/// What goes on in a new group has the command that makes it; who reads or ends a group wants no empty one.
+fn new_group(args: &mut Args, failure: Failure) -> Failure {
+    let goes_on = matches!(args.command, Command::Set(_) | Command::Run(_) | Command::Move(_));
+    let Some(name) = args.command.groups().into_iter().next().filter(|_| goes_on) else { return failure };
+    let create = ::units::hint::Command::ringfence("create").group(name);
+    let near = failure.hint.as_deref().and_then(|hint| Some(hint.split_once('?')?.0.to_owned()));
+    match near {
+        Some(near) => failure.hint(format!("{near}? otherwise: {create}")),
+        None => failure.hint(create),
+    }
 }
 
 fn once(args: &Args) -> Result<u8, Failure> {

@@ -16,6 +16,7 @@ mod damaged;
 mod desk;
 mod documents;
 mod frequencies;
+mod hint_sources;
 mod hints;
 mod input;
 mod isolate;
@@ -80,6 +81,7 @@ fn main() {
         architecture::trials(),
         modules::trials(),
         words::trials(),
+        hint_sources::trials(),
         permission::trials(&world),
         input::trials(&world),
         reference::trials(&world),

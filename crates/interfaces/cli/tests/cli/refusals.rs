@@ -444,7 +444,7 @@ pub const ROWS: &[Row] = &[
         refused: "set {g} cpu.weight=5",
         user: NOBODY,
         says: &["user 65534 may not write", "hint: sudo ringfence set {g} cpu.weight=5"],
-        then: Instead("get --values {g} cpu.weight", "5\n"),
+        then: Instead("get --values {g} cpu.shares", "51\n"),
         ..ROW
     },
     Row {

@@ -293,6 +293,9 @@ impl Drop for Scene {
         };
         // what is frozen on v1 does not die
         run(&["thaw", &self.group]);
+        let below = Command::new(&self.world.program).args(["list", &self.group]).output();
+        let below = below.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned());
+        below.unwrap_or_default().lines().for_each(|group| run(&["thaw", group]));
         for child in &mut self.children {
             let _ = child.kill();
             let _ = child.wait();

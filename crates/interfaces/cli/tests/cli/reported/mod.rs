@@ -3,6 +3,7 @@
 //! can't show is reported as ignored, with the reason.
 
 mod above;
+mod advised;
 mod again;
 mod applied;
 mod by_hand;
@@ -49,6 +50,7 @@ impl Row {
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let tables = [
         above::ROWS,
+        advised::ROWS,
         again::ROWS,
         applied::ROWS,
         by_hand::ROWS,

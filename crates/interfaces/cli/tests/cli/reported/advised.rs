@@ -1,0 +1,80 @@
+//! What `plan`, `apply` and `status` advise, run where it was printed: the processes are where the words say after it.
+
+use crate::{
+    desk::answer,
+    hints,
+    reported::{Row, Stage, row},
+};
+
+pub const ROWS: &[Row] = &[
+    row("a layout in a directory is followed by the command that plan, apply and status print", directory),
+    row("a group that does not exist leads to a new one only where that helps", missing),
+];
+
+const LAYOUT: &str = "[groups.\"{g}\"]\npids.max = 500\nmatch = [{ command = \"^sleep 300[.]11\" }]\n";
+
+/// The command of the hint that has these words, in what a command line prints.
+fn advice(stage: &Stage<'_>, line: &str, words: &str) -> String {
+    let (_, out, error) = stage.desk.run(line);
+    let text = format!("{out}\n{error}");
+    let hint = hints::hints(&text).into_iter().find(|hint| hint.contains(words));
+    let hint = hint.unwrap_or_else(|| panic!("{line} prints no hint with {words}: {text}"));
+    hints::command(hint).unwrap_or_else(|| panic!("no command in {hint}")).to_owned()
+}
+
+fn obey(stage: &Stage<'_>, command: &str) {
+    let state = stage.desk.path("state");
+    let (code, out, error) = answer(hints::obey(&stage.desk.scene.program(), command, Some(&state)));
+    assert_eq!(code, 0, "{command}: {out}{error}");
+}
+
+/// A database's day, fault F9: "DIR is no regular file". Also of more processes than a hint names.
+fn directory(stage: &mut Stage<'_>) {
+    stage.desk.write("dir/layout.toml", LAYOUT);
+    stage.desk.ends("apply {d}/dir {s}", 0);
+    for more in [2, 10] {
+        let new = |_| stage.desk.scene.start("{one}", &["sleep", "300.11"]);
+        let pids: Vec<u32> = (0..more).map(new).collect();
+        for line in ["plan {d}/dir {s}", "apply {d}/dir {s}", "status {s}"] {
+            pids.iter().for_each(|pid| stage.free(*pid));
+            let command = advice(stage, line, "classify --rules");
+            obey(stage, &command);
+            for pid in &pids {
+                assert!(stage.is_in(*pid, "{g}", "pids"), "{pid} after {line}: {command}");
+            }
+        }
+        pids.iter().for_each(|pid| stage.free(*pid));
+        for pid in pids {
+            rustix::process::kill_process(
+                rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(),
+                rustix::process::Signal::KILL,
+            )
+            .unwrap();
+        }
+    }
+}
+
+/// Fault C9: who deletes, reads, freezes or asks about a group that is not there wants no new one.
+fn missing(stage: &mut Stage<'_>) {
+    for line in ["delete {g}", "get {g} pids.max", "stat {g}", "freeze {g}", "kill {g}", "why {g}"] {
+        let (code, _, error) = stage.desk.run(line);
+        assert_eq!(code, 1, "{line}: {error}");
+        let hint = hints::hints(&error).last().copied().unwrap_or_default().to_owned();
+        assert!(hint.contains("ringfence list") && !hint.contains("create"), "{line}: {error}");
+    }
+    // a directory in the place of a name
+    stage.desk.scene.ok("create {g}-rt -c pids");
+    let directory = stage.directory("{g}-rt", "pids");
+    let (_, _, error) = stage.desk.run(&format!("cgset -r pids.max=8 {}", directory.display()));
+    let group = stage.fill("{g}-rt");
+    assert!(error.contains(&format!("did you mean {group}?")) && !error.contains("create"), "{error}");
+    stage.desk.ends("delete {g}-rt", 0);
+    for line in ["set {g} pids.max=7", "run {g} -- true"] {
+        let (_, _, error) = stage.desk.run(line);
+        let hint = hints::hints(&error).last().copied().unwrap_or_default().to_owned();
+        obey(stage, hints::command(&hint).unwrap_or_else(|| panic!("{line}: {error}")));
+        let (code, _, error) = stage.desk.run(line);
+        assert_eq!(code, 0, "{line}: {error}");
+        stage.desk.ends("delete {g}", 0);
+    }
+}
