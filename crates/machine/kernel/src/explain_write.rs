@@ -548,10 +548,14 @@ fn last_resort(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
     match scene.refusal.errno {
         Errno::INVAL | Errno::RANGE => found(
             format!("the kernel does not take '{value}' for {file}"),
-            format!(
-                "ringfence settings {file} shows its range; an example: {}={}",
-                setting.name, setting.example
-            ),
+            // a value that this kernel refuses is no example
+            match setting.example == value {
+                true => format!("ringfence settings {file} shows its range and the kernels that take it"),
+                false => format!(
+                    "ringfence settings {file} shows its range; an example: {}={}",
+                    setting.name, setting.example
+                ),
+            },
         ),
         Errno::ACCESS | Errno::PERM if setting.access == settings::Access::Read => {
             found(format!("{file} can only be read"), scene.command("get").arg(file))

@@ -313,10 +313,10 @@ pub(super) const ROWS: &[Setting] = &[
     Setting {
         name: "memory.move_charge_at_immigrate",
         controller: Controller::Memory,
-        doc: "What a moved task's memory takes along: 1 its own, 2 mapped files, 3 both. Refused but for 0 since kernel 6.11",
+        doc: "What a moved task's memory takes along: 1 its own, 2 mapped files, 3 both. Refused but for 0 since kernel 6.13",
         kind: Kind::Count,
         access: ReadWrite,
-        example: "1",
+        example: "0",
         v1: Has(Binding {
             files: &["memory.move_charge_at_immigrate"],
             codec: NUMBER,
@@ -331,7 +331,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     limit(
         "memory.kmem.limit_in_bytes",
-        "Limit of the kernel's memory for the group; accepted without effect since kernel 5.16",
+        "Limit of the kernel's memory for the group; without effect since kernel 5.16, which refuses it (EOPNOTSUPP)",
         "512M",
         Has(Binding {
             files: &["memory.kmem.limit_in_bytes"],
