@@ -111,5 +111,5 @@ impl TopologyError {
 }
 
 /// The formats that [`crate::Machine::from_listing`] recognises.
-const KNOWN: &str = "`numactl --hardware`, `lscpu`, `lstopo --of xml`, the per-CPU listing \
-                     (`ringfence topology --format cpus`) and `ringfence topology --json`";
+const KNOWN: &str = "`numactl --hardware`, `lscpu` (also with -e, -p or -J), `lstopo` (text, or --of xml), the \
+                     per-CPU listing (`ringfence topology --format cpus`) and `ringfence topology --json`";

@@ -20,7 +20,8 @@ pub struct Machine {
     /// Where this comes from, in the order in which it was merged.
     #[serde(deserialize_with = "bounded::list::<_, _, 64>")]
     pub sources: Vec<Source>,
-    /// The processor's name (`model name` of `/proc/cpuinfo`).
+    /// The processor's name (`model name` of `/proc/cpuinfo`); those of a machine with two kinds of CPU with ` + `
+    /// between them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_name: Option<String>,
     /// Every CPU that is there, online or not, ascending by number.
@@ -83,12 +84,14 @@ pub enum SourceKind {
     Sysfs,
     /// `numactl --hardware`.
     Numactl,
-    /// `lscpu`.
+    /// `lscpu`: its summary, or its table of CPUs.
     Lscpu,
     /// The per-CPU table of physical ids, siblings and core ids.
     CpuListing,
     /// `lstopo --of xml`.
     Hwloc,
+    /// The tree that `lstopo` and `hwloc-ls` print as text. Its sizes are rounded.
+    Lstopo,
 }
 
 /// A logical CPU: what the kernel schedules on.

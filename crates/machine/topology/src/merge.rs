@@ -5,10 +5,13 @@ use std::fmt::Display;
 
 use units::CpuSet;
 
-use crate::{L3Group, LogicalCpu, Machine, Node, Stated, TopologyError, check};
+use crate::{L3Group, LogicalCpu, Machine, Node, SourceKind, Stated, TopologyError, check};
 
 /// Listings round memory to MiB; more than one apart is another machine.
 const ROUNDING: u64 = 1 << 20;
+
+/// lstopo's text rounds large amounts to GiB.
+const ROUNDING_OF_LSTOPO: u64 = 1 << 30;
 
 impl Machine {
     /// This machine with everything that `other` knows besides.
@@ -33,13 +36,14 @@ impl Machine {
 }
 
 fn join(first: Machine, second: Machine) -> Result<Machine, String> {
+    let rounded = [&first, &second].map(is_rounded);
     // first the CPUs: if those differ, everything does
     let cpus = cpus(first.cpus, second.cpus)?;
     Ok(Machine {
         cpus,
         sources: [first.sources.as_slice(), &second.sources].concat(),
         model_name: same("model name", first.model_name, second.model_name)?,
-        nodes: nodes(first.nodes, second.nodes)?,
+        nodes: nodes(first.nodes, second.nodes, rounded)?,
         l3: l3(first.l3, second.l3)?,
         stated: stated(first.stated, second.stated)?,
         smt_control: first.smt_control.or(second.smt_control),
@@ -108,17 +112,26 @@ fn join_cpu(first: LogicalCpu, second: LogicalCpu) -> Result<LogicalCpu, String>
     })
 }
 
-fn nodes(first: Vec<Node>, second: Vec<Node>) -> Result<Vec<Node>, String> {
+/// Is its memory known from lstopo's text only?
+fn is_rounded(machine: &Machine) -> bool {
+    let mut of_memory = machine
+        .sources
+        .iter()
+        .filter(|source| !matches!(source.kind, SourceKind::Lscpu | SourceKind::CpuListing));
+    !machine.sources.is_empty() && of_memory.all(|source| source.kind == SourceKind::Lstopo)
+}
+
+fn nodes(first: Vec<Node>, second: Vec<Node>, rounded: [bool; 2]) -> Result<Vec<Node>, String> {
     if first.is_empty() || second.is_empty() {
         return Ok(if first.is_empty() { second } else { first });
     }
     if first.len() != second.len() {
         return Err(format!("{} nodes in one and {} in the other", first.len(), second.len()));
     }
-    first.into_iter().zip(second).map(|(first, second)| join_node(first, second)).collect()
+    first.into_iter().zip(second).map(|(first, second)| join_node(first, second, rounded)).collect()
 }
 
-fn join_node(first: Node, second: Node) -> Result<Node, String> {
+fn join_node(first: Node, second: Node, rounded: [bool; 2]) -> Result<Node, String> {
     let id = first.id;
     if id != second.id {
         return Err(format!("one has a node {id}, the other a node {} in its place", second.id));
@@ -127,7 +140,7 @@ fn join_node(first: Node, second: Node) -> Result<Node, String> {
         return Err(format!("node {id} has CPUs {} in one and {} in the other", first.cpus, second.cpus));
     }
     if let (Some(a), Some(b)) = (first.memory_total, second.memory_total)
-        && a.0.abs_diff(b.0) >= ROUNDING
+        && a.0.abs_diff(b.0) >= if rounded == [false, false] { ROUNDING } else { ROUNDING_OF_LSTOPO }
     {
         return Err(format!("node {id} has {a} of memory in one and {b} in the other"));
     }
@@ -137,7 +150,10 @@ fn join_node(first: Node, second: Node) -> Result<Node, String> {
     Ok(Node {
         id,
         cpus: first.cpus,
-        memory_total: first.memory_total.or(second.memory_total),
+        memory_total: match rounded {
+            [true, false] => second.memory_total.or(first.memory_total),
+            _ => first.memory_total.or(second.memory_total),
+        },
         memory_free: first.memory_free.or(second.memory_free),
         distances: first.distances.or(second.distances),
     })

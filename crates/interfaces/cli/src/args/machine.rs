@@ -21,8 +21,8 @@ pub struct Perf {
 
 #[derive(Debug, ClapArgs)]
 pub struct Topology {
-    /// A listing instead of this machine: numactl --hardware, lscpu, per-CPU listing, hwloc XML, or our JSON; several
-    /// are merged
+    /// A listing instead of this machine: numactl --hardware, lscpu (also -e, -p, -J), lstopo (text or XML), per-CPU
+    /// listing, or our JSON; several are merged
     #[arg(long, value_name = "FILE")]
     pub machine: Vec<PathBuf>,
     /// Output format

@@ -49,15 +49,33 @@ fn head(machine: &Machine) -> String {
 }
 
 fn smt(machine: &Machine) -> String {
-    let state = match machine.threads_per_core() {
-        None => return UNKNOWN.to_owned(),
-        Some(1) => "off, 1 CPU a core".to_owned(),
-        Some(threads) => format!("on, {threads} CPUs a core"),
+    let Some(most) = machine.threads_per_core() else { return UNKNOWN.to_owned() };
+    let state = match (most, core_sizes(machine)) {
+        (1, _) => "off, 1 CPU a core".to_owned(),
+        (_, Some(sizes)) => {
+            let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+            format!("on, {} CPUs a core", sizes.join(" or "))
+        }
+        (most, None) if all_cores_have(machine, most) => format!("on, {most} CPUs a core"),
+        (most, None) => format!("on, up to {most} CPUs a core"),
     };
     match machine.smt_control.as_deref() {
         Some(control) if !matches!(control, "on" | "off") => format!("{state} (control: {control})"),
         _ => state,
     }
+}
+
+/// How many CPUs cores have, ascending; `None` if that is not known of each.
+fn core_sizes(machine: &Machine) -> Option<Vec<usize>> {
+    let mut sizes: Vec<usize> = machine.cores()?.iter().map(|core| core.cpus.len()).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    Some(sizes)
+}
+
+/// By the counts alone: do as many cores with `most` CPUs each have as many CPUs as there are?
+fn all_cores_have(machine: &Machine, most: usize) -> bool {
+    machine.core_count().is_none_or(|cores| cores * most == machine.cpus.len())
 }
 
 fn nodes(machine: &Machine) -> String {

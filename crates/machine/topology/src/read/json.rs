@@ -1,10 +1,10 @@
-//! Our own JSON: what `--json` prints is what `--machine` reads. A head names the format and its version, so
-//! that a later form is refused by its version and not by its first unknown field.
+//! JSON. Our own: what `--json` prints is what `--machine` reads; a head names the format and its version, so that a
+//! later form is refused by its version and not by its first unknown field. And lscpu's, known by its only key.
 
 use serde::{Deserialize, Serialize};
 
-use super::line::quoted;
-use crate::{Machine, TopologyError};
+use super::{line::quoted, lscpu, lscpu_table};
+use crate::{Machine, SourceKind, TopologyError};
 
 const FORMAT: &str = "ringfence-machine";
 const VERSION: u64 = 1;
@@ -13,6 +13,10 @@ const VERSION: u64 = 1;
 struct Head {
     format: Option<String>,
     version: Option<u64>,
+    /// `lscpu -J`.
+    lscpu: Option<serde_json::Value>,
+    /// `lscpu -e -J`.
+    cpus: Option<serde_json::Value>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -23,8 +27,18 @@ struct Document<M> {
     machine: M,
 }
 
-pub(super) fn read(name: &str, text: &str) -> Result<Machine, TopologyError> {
+/// The machine, and what kind of listing it is; none of ours, which holds its sources.
+pub(super) fn read(name: &str, text: &str) -> Result<(Machine, Option<SourceKind>), TopologyError> {
     let head: Head = serde_json::from_str(text).map_err(|error| wrong(name, text, &error))?;
+    match head {
+        Head { format: None, lscpu: Some(fields), .. } => {
+            return Ok((lscpu::read_json(name, text, fields)?, Some(SourceKind::Lscpu)));
+        }
+        Head { format: None, cpus: Some(cpus), .. } => {
+            return Ok((lscpu_table::read_json(name, text, &cpus)?, Some(SourceKind::Lscpu)));
+        }
+        _ => {}
+    }
     if head.format.as_deref() != Some(FORMAT) {
         return Err(TopologyError::Listing {
             name: name.to_owned(),
@@ -47,7 +61,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, TopologyError> {
     }
     let document: Document<Machine> =
         serde_json::from_str(text).map_err(|error| wrong(name, text, &error))?;
-    Ok(document.machine)
+    Ok((document.machine, None))
 }
 
 pub(super) fn write(machine: &Machine) -> String {

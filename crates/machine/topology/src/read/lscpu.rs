@@ -1,31 +1,87 @@
-//! Reads what `lscpu` prints, old form and new: counts, CPUs online and offline, the CPUs of each node. It does
-//! not say which CPU is in which package, core or (mostly) L3 group, and those are left out.
+//! Reads the summary that `lscpu` prints, old form and new, also as JSON (`-J`): counts, CPUs online and offline, the
+//! CPUs of each node. It does not say which CPU is in which package, core or (mostly) L3 group, and those are left out.
+//! `lscpu_table` reads what `-e` and `-p` print.
 //!
 //! Source: util-linux `sys-utils/lscpu.c`, `print_summary()`, and `lib/cpuset.c`, `cpulist_create()`, 2.19 to 2.41.
+
+use serde::Deserialize;
 
 use units::{Bytes, CpuSet};
 
 use super::line::{Line, Lines};
 use crate::{L3Group, LogicalCpu, MAX_CPUS, MAX_NODES, Machine, Node, Stated, TopologyError};
 
+/// A label with its value, and the line where it stands.
+type Field<'a> = (Line<'a>, String, String);
+
 /// What the lines say, with the line where a later check may point to it.
 #[derive(Default)]
-struct Fields<'a> {
+struct Seen<'a> {
     count: Option<(Line<'a>, usize)>,
     online: Option<CpuSet>,
     offline: CpuSet,
     node_count: Option<(Line<'a>, usize)>,
     nodes: Vec<Node>,
-    model_name: Option<String>,
+    /// Of a machine with two kinds of CPU, lscpu prints a section for each.
+    models: Vec<String>,
     stated: Stated,
 }
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, TopologyError> {
-    let mut seen = Fields::default();
+    machine(name, &fields(name, text))
+}
+
+/// An entry of `lscpu -J`, with those of its section.
+#[derive(Deserialize)]
+struct Entry {
+    field: String,
+    #[serde(default)]
+    data: Option<serde_json::Value>,
+    #[serde(default)]
+    children: Vec<Entry>,
+}
+
+/// `{"lscpu": [{"field": "CPU(s):", "data": "2"}, …]}`
+pub(super) fn read_json(
+    name: &str,
+    text: &str,
+    entries: serde_json::Value,
+) -> Result<Machine, TopologyError> {
+    let first = text.lines().next().unwrap_or_default();
+    let whole = Line { listing: name, number: 1, text: first };
+    let entries: Vec<Entry> = serde_json::from_value(entries)
+        .map_err(|error| whole.wrong(format!("entries with \"field\" and \"data\" ({error})")))?;
+    let (mut fields, mut lines) = (Vec::new(), Lines::new(name, text));
+    flatten(entries, &mut lines, whole, &mut fields);
+    machine(name, &fields)
+}
+
+/// The entries in their order, each with the line where its field stands.
+fn flatten<'a>(entries: Vec<Entry>, lines: &mut Lines<'a>, above: Line<'a>, fields: &mut Vec<Field<'a>>) {
+    let mut at = above;
+    for Entry { field, data, children } in entries {
+        let label = field.trim().trim_end_matches(':').to_owned();
+        // all entries may stand in one line
+        let named = |line: &Line<'_>| line.text.contains(&label);
+        if !named(&at) {
+            at = lines.find(named).unwrap_or(at);
+        }
+        let value = match data {
+            Some(serde_json::Value::String(text)) => text.trim().to_owned(),
+            Some(serde_json::Value::Number(number)) => number.to_string(),
+            _ => String::new(),
+        };
+        fields.push((at, label, value));
+        flatten(children, lines, at, fields);
+    }
+}
+
+fn machine(name: &str, fields: &[Field<'_>]) -> Result<Machine, TopologyError> {
+    let mut seen = Seen::default();
     let mut last = None;
-    for (line, label, value) in fields(name, text) {
-        take(&mut seen, &line, label, &value)?;
-        last = Some(line);
+    for (line, label, value) in fields {
+        take(&mut seen, line, label, value)?;
+        last = Some(*line);
     }
     let (count_line, count) =
         seen.count.ok_or_else(|| end(name, last, "a line 'CPU(s): N' before the end"))?;
@@ -48,7 +104,7 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, TopologyError> {
     // on some machines (s390) the kernel counts CPUs to a node that may come some day
     seen.nodes.iter_mut().for_each(|node| node.cpus = node.cpus.intersection(&online));
     Ok(Machine {
-        model_name: seen.model_name,
+        model_name: (!seen.models.is_empty()).then(|| seen.models.join(" + ")),
         l3: one_l3(&seen.stated, &online),
         cpus: cpus(&present, &online, &seen.stated),
         nodes: seen.nodes,
@@ -58,11 +114,13 @@ pub(super) fn read(name: &str, text: &str) -> Result<Machine, TopologyError> {
 }
 
 /// The labels with their values. On a terminal lscpu breaks long values and indents what follows.
-fn fields<'a>(name: &'a str, text: &'a str) -> Vec<(Line<'a>, &'a str, String)> {
-    let mut fields: Vec<(Line<'a>, &'a str, String)> = Vec::new();
+fn fields<'a>(name: &'a str, text: &'a str) -> Vec<Field<'a>> {
+    let mut fields: Vec<Field<'a>> = Vec::new();
     for line in Lines::new(name, text) {
         match (line.text.split_once(':'), fields.last_mut()) {
-            (Some((label, value)), _) => fields.push((line, label.trim(), value.trim().to_owned())),
+            (Some((label, value)), _) => {
+                fields.push((line, label.trim().to_owned(), value.trim().to_owned()));
+            }
             (None, Some((.., value))) if line.text.starts_with(' ') => value.push_str(line.text.trim()),
             (None, _) => {}
         }
@@ -80,17 +138,27 @@ fn end(name: &str, last: Option<Line<'_>>, expected: &str) -> TopologyError {
 }
 
 /// One line; labels that say nothing of the topology are skipped.
-fn take<'a>(seen: &mut Fields<'a>, line: &Line<'a>, label: &str, value: &str) -> Result<(), TopologyError> {
-    let count = || line.number(value, "a number");
+fn take<'a>(seen: &mut Seen<'a>, line: &Line<'a>, label: &str, value: &str) -> Result<(), TopologyError> {
+    // 0 is how lscpu says that it does not know
+    let count = || Ok(Some(line.number(value, "a number")?).filter(|count: &u32| *count > 0));
     match label {
         "CPU(s)" => seen.count = Some((*line, line.number(value, "a number")?)),
         "On-line CPU(s) list" => seen.online = Some(cpu_list(line, value)?),
         "Off-line CPU(s) list" => seen.offline = cpu_list(line, value)?,
-        "Thread(s) per core" => seen.stated.threads_per_core = Some(count()?),
-        "Core(s) per socket" => seen.stated.cores_per_package = Some(count()?),
-        "Socket(s)" | "CPU socket(s)" => seen.stated.packages = Some(count()?),
+        "Thread(s) per core" => seen.stated.threads_per_core = seen.stated.threads_per_core.max(count()?),
+        // the second kind of CPU is in the same package
+        "Core(s) per socket" => {
+            let sum =
+                [seen.stated.cores_per_package, count()?].into_iter().flatten().reduce(u32::saturating_add);
+            seen.stated.cores_per_package = sum;
+        }
+        "Socket(s)" | "CPU socket(s)" => seen.stated.packages = seen.stated.packages.max(count()?),
         "NUMA node(s)" => seen.node_count = Some((*line, line.number(value, "a number")?)),
-        "Model name" if !value.is_empty() => seen.model_name = Some(value.to_owned()),
+        "Model name" if !matches!(value, "" | "-") => {
+            if !seen.models.iter().any(|known| known == value) {
+                seen.models.push(value.to_owned());
+            }
+        }
         "L3 cache" | "L3" => l3(seen, line, value)?,
         _ => {
             let id = label.strip_prefix("NUMA node").and_then(|rest| rest.strip_suffix(" CPU(s)"));
@@ -103,7 +171,7 @@ fn take<'a>(seen: &mut Fields<'a>, line: &Line<'a>, label: &str, value: &str) ->
 }
 
 /// `NUMA node4 CPU(s): 0,81-89,120-129`
-fn node(seen: &Fields<'_>, line: &Line<'_>, id: &str, cpus: &str) -> Result<Node, TopologyError> {
+fn node(seen: &Seen<'_>, line: &Line<'_>, id: &str, cpus: &str) -> Result<Node, TopologyError> {
     let id: usize = line.number(id, "'NUMA nodeN CPU(s)'")?;
     if id >= MAX_NODES {
         return Err(line.wrong(format!("a node number below {MAX_NODES}")));
@@ -127,7 +195,7 @@ fn cpu_list(line: &Line<'_>, text: &str) -> Result<CpuSet, TopologyError> {
 }
 
 /// Old: `24576K`, of each cache. From 2.37: `300 MiB (1 instance)`, of all of them together.
-fn l3(seen: &mut Fields<'_>, line: &Line<'_>, value: &str) -> Result<(), TopologyError> {
+fn l3(seen: &mut Seen<'_>, line: &Line<'_>, value: &str) -> Result<(), TopologyError> {
     let Some((sum, instances)) = value.split_once(" (") else {
         seen.stated.l3_size = Some(line.bytes(value)?);
         return Ok(());

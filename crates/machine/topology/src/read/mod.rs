@@ -8,7 +8,10 @@ mod hwloc;
 mod json;
 mod line;
 mod lscpu;
+mod lscpu_table;
+mod lstopo;
 mod numactl;
+mod recognise;
 mod sysfs;
 mod tree;
 
@@ -16,12 +19,10 @@ use std::path::Path;
 
 use crate::{Machine, Source, SourceKind, TopologyError, check};
 use line::quoted;
+use recognise::Format;
 
 /// The longest listing that is read, in bytes: hwloc's XML of 8192 CPUs is shorter.
 pub const MAX_LISTING: usize = 8 << 20;
-
-/// A reader of one format.
-type Reader = fn(&str, &str) -> Result<Machine, TopologyError>;
 
 impl Machine {
     /// This machine, from `/sys` and `/proc`. Reads some three files a core, starts no program.
@@ -45,8 +46,9 @@ impl Machine {
         sourced(machine, SourceKind::Sysfs, &name)
     }
 
-    /// The machine that a listing describes: `numactl --hardware`, `lscpu`, the per-CPU listing, hwloc's XML or
-    /// our own JSON. `name` is for messages and for [`Machine::sources`].
+    /// The machine that a listing describes: `numactl --hardware`, `lscpu` (also with -e, -p or -J), the per-CPU
+    /// listing, hwloc's XML or text, or our own JSON. Lines before its first one, and a prompt, comment or code fence
+    /// behind its last one, are left out. `name` is for messages and for [`Machine::sources`].
     ///
     /// # Errors
     /// [`TopologyError::UnknownFormat`] for anything else; [`TopologyError::Listing`] with the line of the first
@@ -57,9 +59,12 @@ impl Machine {
             return Err(TopologyError::TooLong { name: name.to_owned(), bytes, most });
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        match recognise(text) {
-            Some((Format::Json, _)) => check::finish(json::read(name, text)?, name),
-            Some((Format::Listing(kind), read)) => sourced(read(name, text)?, kind, name),
+        match recognise::listing(text) {
+            Some((Format::Json, text)) => match json::read(name, &text)? {
+                (machine, None) => check::finish(machine, name),
+                (machine, Some(kind)) => sourced(machine, kind, name),
+            },
+            Some((Format::Listing(kind, read), text)) => sourced(read(name, &text)?, kind, name),
             None => {
                 let first = text.lines().find(|line| !line.trim().is_empty());
                 let begins = first.map_or("nothing".to_owned(), quoted);
@@ -72,35 +77,6 @@ impl Machine {
     pub fn to_json(&self) -> String {
         json::write(self)
     }
-}
-
-enum Format {
-    /// Ours: it holds its sources.
-    Json,
-    Listing(SourceKind),
-}
-
-fn recognise(text: &str) -> Option<(Format, Reader)> {
-    let mut lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty());
-    let first = lines.next()?;
-    let listing = |kind, reader: Reader| Some((Format::Listing(kind), reader));
-    if first.starts_with('{') {
-        return Some((Format::Json, json::read));
-    }
-    if first.starts_with('<') {
-        return listing(SourceKind::Hwloc, hwloc::read);
-    }
-    if first.starts_with("available:") {
-        return listing(SourceKind::Numactl, numactl::read);
-    }
-    let labelled = |label: &str| [first].into_iter().chain(lines.clone()).any(|line| line.starts_with(label));
-    if labelled("processors  (OS CPU count)") {
-        return listing(SourceKind::CpuListing, cpu_listing::read);
-    }
-    if labelled("CPU(s):") {
-        return listing(SourceKind::Lscpu, lscpu::read);
-    }
-    None
 }
 
 fn sourced(mut machine: Machine, kind: SourceKind, name: &str) -> Result<Machine, TopologyError> {

@@ -58,7 +58,9 @@ proptest! {
     fn any_text_behind_a_known_beginning_is_read_or_refused(
         start in prop::sample::select(vec![
             "available: 1 nodes (0)\n", "CPU(s): 2\n", "<topology>", "{\"format\":\"ringfence-machine\",\"version\":1,",
-            "processors  (OS CPU count)  0 1\n",
+            "processors  (OS CPU count)  0 1\n", "CPU NODE CORE L1d:L2:L3 ONLINE\n0 0 0 0:0:0 yes\n", "# CPU,Core,Node,L3\n0,0,0,0\n",
+            "{\"lscpu\": [{\"field\": \"CPU(s):\", \"data\": \"2\"},", "{\"cpus\": [{\"cpu\": 0,",
+            "Machine (2GB)\n  NUMANode L#0 (P#0 2GB) + L3 L#0 (1MB) + Core L#0 + PU L#0 (P#0)\n", "root@db1# numactl -H\n",
         ]),
         text in "[\\PC\n]{0,200}",
     ) {

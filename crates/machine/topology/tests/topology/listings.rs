@@ -216,7 +216,7 @@ fn an_unknown_format_names_the_known_ones() {
             format!("given: not a machine listing of a known format (it begins with {begins})")
         );
         let hint = error.hint().unwrap();
-        for format in ["numactl --hardware", "lscpu", "lstopo --of xml", "--json"] {
+        for format in ["numactl --hardware", "lscpu", "-e, -p or -J", "lstopo", "--of xml", "--json"] {
             assert!(hint.contains(format), "{hint}");
         }
     }

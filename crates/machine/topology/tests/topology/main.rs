@@ -5,6 +5,7 @@ mod hostile;
 mod json;
 mod listings;
 mod merge;
+mod pasted;
 mod print;
 mod recorded;
 mod sysfs;

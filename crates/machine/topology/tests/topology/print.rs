@@ -22,7 +22,7 @@ CPUs       7 online: 0-4,6-7
 offline    5
 packages   2
 cores      4
-SMT        on, 2 CPUs a core
+SMT        on, 1 or 2 CPUs a core
 isolated   6-7
 nohz_full  6-7
 memory     972.6M
