@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use layout::Smt;
 use topology::Machine;
 use units::{CpuSet, NodeSet};
 
@@ -134,6 +135,16 @@ impl Landscape {
     pub(crate) fn cpus_of(&self, numbers: &NodeSet) -> CpuSet {
         let chosen = self.nodes.iter().filter(|node| node.id.is_some_and(|id| numbers.contains(id)));
         chosen.fold(CpuSet::new(), |all, node| all.union(&node.cpus))
+    }
+
+    /// What is wished of SMT siblings, in words, where that can't be: it is not known which CPUs share a core.
+    pub(crate) fn unknown_cores(&self, smt: Option<Smt>) -> Option<&'static str> {
+        let wish = match smt? {
+            Smt::WholeCores => "whole cores, but which CPUs share a core is not known",
+            Smt::Threads => "CPUs on cores of their own, but which CPUs share a core is not known",
+            Smt::Any => return None,
+        };
+        (!self.cores_known).then_some(wish)
     }
 
     /// The most CPUs that a core has.

@@ -22,7 +22,7 @@ mod settle;
 
 use std::collections::HashMap;
 
-use layout::{Desired, Near};
+use layout::{CpuDemand, Desired, Near};
 use settings::Version;
 use topology::Machine;
 use units::{CpuSet, NodeSet, group_path};
@@ -71,7 +71,7 @@ pub(crate) fn resolve(
 ) -> Resolved {
     let top = ceiling(land, observed, tree);
     let named = named_outright(tree);
-    let reserved = reserve::choose(desired, land, &top, &named, problems);
+    let reserved = reserve::choose(desired, (land, observed), &top, &named, problems);
     let numbers = Numbers::of(tree, top.difference(&reserved).len());
     let mut resolution = Resolution {
         desired,
@@ -148,10 +148,14 @@ fn bound<K>(at: &SeenHierarchy, tree: &Tree<'_>, file: &str) -> Option<units::Id
 /// All CPUs that groups name by number.
 fn named_outright(tree: &Tree<'_>) -> CpuSet {
     tree.branches.iter().filter_map(demand).fold(CpuSet::new(), |all, demand| match demand {
-        layout::CpuDemand::These(cpus) => all.union(cpus),
+        CpuDemand::These(cpus) => all.union(cpus),
         _ => all,
     })
 }
+
+/// Where a listing lacks the cores.
+const MORE_OF_CORES: &str =
+    "add a listing that has the cores: --machine FILE with what `lscpu -e` prints there";
 
 struct Resolution<'r, 'd> {
     desired: &'r Desired,
@@ -289,8 +293,7 @@ impl Resolution<'_, '_> {
 
     fn distances(&self, near: &Near, cpus: Elsewhere<'_>) -> Option<Vec<u32>> {
         match near {
-            Near::Node(number) => self.land.distances_from_node(*number),
-            Near::Device(device) => self.land.distances_from_node(*self.observed.device_nodes.get(device)?),
+            Near::Node(_) | Near::Device(_) => reserve::distances(near, self.land, self.observed),
             Near::Group(name) => {
                 let other = self.tree.find(name)?;
                 let known = std::iter::once(other).chain(self.tree.ancestors(other)).find_map(cpus)?;
@@ -401,23 +404,50 @@ impl Resolution<'_, '_> {
         }
     }
 
-    /// Warns of wishes to be near to something that has no place.
+    /// Warns of wishes that this machine, as it is known, gives no way to fulfil.
     fn ignored_wishes(&self, lints: &mut Vec<Lint>) {
         let resolved = |branch: usize| self.cpus[branch].clone();
         for (index, requested) in self.requested.iter().enumerate() {
             let Some(Requested::Some(amount)) = requested else { continue };
+            let branch = &self.tree.branches[index];
             for near in amount.near.iter().filter(|near| self.distances(near, &resolved).is_none()) {
-                let what = match near {
-                    Near::Node(number) => format!("node {number}, which this machine does not have"),
-                    Near::Device(device) => format!("{device}, whose node is not known"),
-                    Near::Group(name) => format!("'{name}', which has no CPUs of its own"),
-                };
-                let branch = &self.tree.branches[index];
+                let what = self.nowhere(near);
                 let message =
                     format!("group '{}' is to be near to {what}: it is placed without", branch.name);
                 lints
                     .push(Lint::new(LintKind::WishIgnored, Some(&branch.name), message).at(&branch.origin()));
             }
+            if let Some(wish) = self.land.unknown_cores(amount.smt) {
+                let message = format!("group '{}' is to have {wish}: it is placed without", branch.name);
+                let lint = Lint::new(LintKind::WishIgnored, Some(&branch.name), message);
+                lints.push(lint.at(&branch.origin()).hint(MORE_OF_CORES));
+            }
+        }
+        let Some(requested) = &self.desired.reserve.cpus else { return };
+        let CpuDemand::Some(spec) = &requested.value else { return };
+        let placed = |near: &&Near| reserve::distances(near, self.land, self.observed).is_some();
+        let near = spec.near.iter().filter(|near| !placed(near)).map(|near| match near {
+            Near::Group(name) => format!("are to be near to '{name}', which gets its CPUs after them"),
+            near => format!("are to be near to {}", self.nowhere(near)),
+        });
+        let warn = |wish: String| {
+            let message = format!("the reserved CPUs {wish}: they are chosen without");
+            Lint::new(LintKind::WishIgnored, None, message).at(&requested.origin)
+        };
+        lints.extend(near.map(warn));
+        let cores = self.land.unknown_cores(spec.smt).map(|wish| warn(format!("are to be {wish}")));
+        lints.extend(cores.map(|lint| lint.hint(MORE_OF_CORES)));
+    }
+
+    /// What has no place to be near to, and why.
+    fn nowhere(&self, near: &Near) -> String {
+        match near {
+            Near::Node(number) if self.land.nodes.iter().all(|node| node.id.is_none()) => {
+                format!("node {number}, but the nodes of the CPUs are not known")
+            }
+            Near::Node(number) => format!("node {number}, which this machine does not have"),
+            Near::Device(device) => format!("{device}, whose node is not known"),
+            Near::Group(name) => format!("'{name}', which has no CPUs of its own"),
         }
     }
 }

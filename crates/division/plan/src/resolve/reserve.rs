@@ -11,12 +11,12 @@ use super::{
     field::{Field, Load},
     landscape::Landscape,
 };
-use crate::Problem;
+use crate::{Observed, Problem};
 
 /// Chooses them. Does not depend on what groups have now, so that it stays the same.
 pub(crate) fn choose(
     desired: &Desired,
-    land: &Landscape,
+    (land, observed): (&Landscape, &Observed),
     top: &CpuSet,
     named: &CpuSet,
     problems: &mut Vec<Problem>,
@@ -59,10 +59,7 @@ pub(crate) fn choose(
                 layout::CpuAmount::Percent(percent) => share(top.len(), percent),
                 layout::CpuAmount::Between { min, .. } => min,
             };
-            let near = spec.near.iter().filter_map(|near| match near {
-                Near::Node(number) => land.distances_from_node(*number),
-                _ => None,
-            });
+            let near = spec.near.iter().filter_map(|near| distances(near, land, observed));
             let first: CpuSet = land.online.iter().take(1).collect();
             let wish = Wish {
                 smt: spec.smt,
@@ -81,5 +78,15 @@ pub(crate) fn choose(
             })
         }
         CpuDemand::All | CpuDemand::General | CpuDemand::Like(_) => CpuSet::new(),
+    }
+}
+
+/// The distances of nodes from a node or device; `None` if its place is not known, and of a group, which gets its CPUs
+/// later.
+pub(crate) fn distances(near: &Near, land: &Landscape, observed: &Observed) -> Option<Vec<u32>> {
+    match near {
+        Near::Node(number) => land.distances_from_node(*number),
+        Near::Device(device) => land.distances_from_node(*observed.device_nodes.get(device)?),
+        Near::Group(_) => None,
     }
 }

@@ -44,6 +44,12 @@ fn without_smt() -> Machine {
     machine(2, 1, 4, 1)
 }
 
+/// A listing that has the CPUs and nothing else.
+fn without_cores() -> Machine {
+    let text = "CPU(s): 8\nOn-line CPU(s) list: 0-7\nThread(s) per core: 2\n";
+    Machine::from_listing("lscpu.txt", text).unwrap()
+}
+
 fn with_disks(schedulers: [&str; 2]) -> Machine {
     let disk = |name: &str, minor: u32, scheduler: &str, of: Option<&str>| {
         serde_json::json!({
@@ -423,6 +429,9 @@ fn mistakes() -> Vec<Case> {
 }
 
 fn others() -> Vec<Case> {
+    const WHOLE: &str = "[groups.a]\ncpus = { count = 2, smt = \"whole-cores\" }\n";
+    const THREADS: &str = "[defaults]\nsmt = \"threads\"\n[groups.a]\ncpus = 2\n";
+    const RESERVE: &str = "[reserve]\ncpus = { count = 2, smt = \"whole-cores\" }\n[groups.a]\ncpus = 2\n";
     const HIGH: &str = "[groups.db]\nmemory.high = \"1G\"\n[groups.web]\nmemory.high = \"2G\"\n";
     vec![
         // once for each setting, where it is first requested
@@ -453,6 +462,65 @@ fn others() -> Vec<Case> {
             hint: None,
             group: Some("a"),
             place: (2, "{ count = 2, near = \"node:7\" }"),
+        },
+        Case {
+            kind: LintKind::WishIgnored,
+            warned: Scene { layout: WHOLE, machine: without_cores, ..V2 },
+            silent: Scene { layout: WHOLE, ..V2 },
+            words: &["'a' is to have whole cores", "share a core is not known", "placed without"],
+            hint: Some("lscpu -e"),
+            group: Some("a"),
+            place: (2, "{ count = 2, smt = \"whole-cores\" }"),
+        },
+        Case {
+            kind: LintKind::WishIgnored,
+            warned: Scene { layout: THREADS, machine: without_cores, ..V2 },
+            silent: Scene {
+                layout: "[defaults]\nsmt = \"any\"\n[groups.a]\ncpus = 2\n",
+                machine: without_cores,
+                ..V2
+            },
+            words: &["'a' is to have CPUs on cores of their own", "not known"],
+            hint: Some("lscpu -e"),
+            group: Some("a"),
+            place: (4, "2"),
+        },
+        Case {
+            kind: LintKind::WishIgnored,
+            warned: Scene { layout: RESERVE, machine: without_cores, ..V2 },
+            silent: Scene { layout: RESERVE, ..V2 },
+            words: &["the reserved CPUs are to be whole cores", "chosen without"],
+            hint: Some("lscpu -e"),
+            group: None,
+            place: (2, "{ count = 2, smt = \"whole-cores\" }"),
+        },
+        Case {
+            kind: LintKind::WishIgnored,
+            warned: Scene {
+                layout: "[reserve]\ncpus = { count = 1, near = \"device:/dev/sda\" }\n[groups.a]\ncpus = 2\n",
+                ..V2
+            },
+            silent: Scene {
+                layout: "[reserve]\ncpus = { count = 1, near = \"node:1\" }\n[groups.a]\ncpus = 2\n",
+                ..V2
+            },
+            words: &["the reserved CPUs are to be near to /dev/sda, whose node is not known"],
+            hint: None,
+            group: None,
+            place: (2, "{ count = 1, near = \"device:/dev/sda\" }"),
+        },
+        Case {
+            kind: LintKind::WishIgnored,
+            warned: Scene {
+                layout: "[groups.a]\ncpus = { count = 2, near = \"node:0\" }\n",
+                machine: without_cores,
+                ..V2
+            },
+            silent: Scene { layout: "[groups.a]\ncpus = { count = 2, near = \"node:0\" }\n", ..V2 },
+            words: &["near to node 0, but the nodes of the CPUs are not known"],
+            hint: None,
+            group: Some("a"),
+            place: (2, "{ count = 2, near = \"node:0\" }"),
         },
         Case {
             kind: LintKind::Unchecked,
