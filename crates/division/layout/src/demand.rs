@@ -64,6 +64,8 @@ impl CpuDemand {
 pub enum CpuAmount {
     /// Exactly this many, at least 1.
     Count(usize),
+    /// The CPUs of so many whole cores, at least 1: all SMT siblings of each, however many it has.
+    Cores(usize),
     /// A share of those not reserved, in per cent above 0 to 100, rounded down but at least one.
     Percent(Hundredths),
     /// As many as can be had: at least `min` (from 1), at most `max` (not below `min`).

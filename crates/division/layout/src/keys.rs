@@ -331,6 +331,12 @@ pub(crate) const DEFAULTS: &[Key] = &[
 /// Of `cpus = { … }`.
 pub(crate) const CPU_SPEC: &[Key] = &[
     key("count", Shape::Amount, "8 · \"25%\"", "How many logical CPUs, or which share of those not reserved"),
+    key(
+        "cores",
+        Shape::Number(1),
+        "3",
+        "How many whole cores, instead of count: with all their SMT siblings, also where cores have different numbers of CPUs; of equally near ones the largest",
+    ),
     key("min", Shape::Number(1), "2", "The least number of CPUs; with max instead of count"),
     key("max", Shape::Number(1), "8", "The largest number of CPUs; as many as are free, up to that"),
     key(
@@ -648,7 +654,7 @@ mod tests {
             table if table == DEFAULTS.as_ptr() => ("[defaults]\n".to_owned(), ""),
             table
                 if table == CPU_SPEC.as_ptr()
-                    && matches!(key.name, "count" | "min" | "max" | "node" | "like") =>
+                    && matches!(key.name, "count" | "cores" | "min" | "max" | "node" | "like") =>
             {
                 like("cpus")
             }

@@ -366,6 +366,7 @@ fn spec_value(spec: &CpuSpec) -> String {
     let mut pairs = Pairs::new();
     match spec.amount {
         CpuAmount::Count(count) => pairs.push(("count", count.to_string())),
+        CpuAmount::Cores(count) => pairs.push(("cores", count.to_string())),
         CpuAmount::Percent(share) => pairs.push(("count", text(&format!("{share}%")))),
         CpuAmount::Between { min, max } => {
             pairs.push(("min", min.to_string()));
@@ -380,7 +381,9 @@ fn spec_value(spec: &CpuSpec) -> String {
         [one] => pairs.push(("near", one.clone())),
         several => pairs.push(("near", array(several))),
     }
-    pairs.extend(wishes(spec.placement, spec.smt, spec.pool));
+    // cores are whole
+    let smt = spec.smt.filter(|_| !matches!(spec.amount, CpuAmount::Cores(_)));
+    pairs.extend(wishes(spec.placement, smt, spec.pool));
     match (pairs.as_slice(), spec.amount) {
         ([(_, amount)], CpuAmount::Count(_) | CpuAmount::Percent(_)) => amount.clone(),
         _ => table(&pairs),

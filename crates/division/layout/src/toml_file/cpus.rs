@@ -40,12 +40,13 @@ impl Reader<'_> {
 
     fn cpu_table(&mut self, value: &Value<'_>) -> Option<CpuDemand> {
         let entries = self.table(value, "in 'cpus'", keys::CPU_SPEC)?;
-        let (mut count, mut min, mut max, mut like) = (None, None, None, None);
+        let (mut count, mut cores, mut min, mut max, mut like) = (None, None, None, None, None);
         let mut spec = some(CpuAmount::Count(1));
         let before = self.report.errors();
         for (key, value) in &entries {
             match &**key.get_ref() {
                 "count" => count = self.amount(value),
+                "cores" => cores = self.count(value, 1),
                 "min" => min = self.count(value, 1),
                 "max" => max = self.count(value, 1),
                 "weight" => spec.weight = self.weight(value),
@@ -83,6 +84,9 @@ impl Reader<'_> {
                 return None;
             }
         }
+        if let Some(cores) = cores {
+            return self.whole_cores(value, cores, &[count.is_some(), min.is_some(), max.is_some()], spec);
+        }
         match (count, min, max) {
             (Some(_), Some(_), _) | (Some(_), _, Some(_)) => {
                 let hint = "give count, or min and max";
@@ -100,6 +104,28 @@ impl Reader<'_> {
                 spec.amount = CpuAmount::Between { min: min.unwrap_or(1), max };
             }
         }
+        Some(CpuDemand::Some(spec))
+    }
+
+    /// `cores = 3`; `others`: are there other amounts?
+    fn whole_cores(
+        &mut self,
+        value: &Value<'_>,
+        cores: usize,
+        others: &[bool],
+        mut spec: CpuSpec,
+    ) -> Option<CpuDemand> {
+        if others.contains(&true) {
+            let hint = "give cores alone, or count, or min and max";
+            self.wrong(value, "'cores' does not go with 'count', 'min' and 'max'".to_owned(), hint);
+            return None;
+        }
+        if matches!(spec.smt, Some(Smt::Threads | Smt::Any)) {
+            let hint = "leave out smt, or give count instead of cores";
+            self.wrong(value, "'cores' are whole cores".to_owned(), hint);
+            return None;
+        }
+        (spec.amount, spec.smt) = (CpuAmount::Cores(cores), Some(Smt::WholeCores));
         Some(CpuDemand::Some(spec))
     }
 

@@ -27,6 +27,8 @@ pub(super) struct Attempt<'s> {
     pub earmarked: CpuSet,
     /// How many CPUs must be left that nobody has for himself.
     pub keep: usize,
+    /// Do requests for cores get the smallest, as the largest would leave too few CPUs for the others?
+    pub smallest: bool,
     pub done: Settled,
     pub shorts: Vec<Short>,
 }
@@ -57,6 +59,7 @@ impl<'s> Attempt<'s> {
             counts: vec![0; scope.claims.len()],
             earmarked: CpuSet::new(),
             keep: 0,
+            smallest: false,
             done: Settled { sets: vec![None; scope.claims.len()], ..Settled::default() },
             shorts: Vec::new(),
         }

@@ -6,7 +6,7 @@ use policy::Elastic;
 use settings::Hundredths;
 use units::{CpuSet, Limit, NodeSet};
 
-use super::landscape::Landscape;
+use super::{core_sizes::CoreSizes, landscape::Landscape};
 use crate::tree::{Branch, Tree};
 
 /// A demand in a scope.
@@ -45,6 +45,8 @@ pub(crate) struct Amount {
     pub near: Vec<Near>,
     pub placement: Option<layout::Placement>,
     pub smt: Option<Smt>,
+    /// How many whole cores, where that is what is requested: then the bounds are those of the smallest and the largest.
+    pub cores: Option<usize>,
     /// CPUs that groups below it request by number.
     pub must: CpuSet,
 }
@@ -57,12 +59,15 @@ pub(crate) struct Numbers {
     pub named: Vec<CpuSet>,
     /// How many CPUs a per cent is of.
     pub whole: usize,
+    /// The sizes of the machine's cores.
+    pub sizes: CoreSizes,
 }
 
 impl Numbers {
-    pub(crate) fn of(tree: &Tree<'_>, whole: usize) -> Numbers {
+    pub(crate) fn of(tree: &Tree<'_>, land: &Landscape, whole: usize) -> Numbers {
         let count = tree.branches.len();
-        let mut numbers = Numbers { needed: vec![0; count], named: vec![CpuSet::new(); count], whole };
+        let (needed, named) = (vec![0; count], vec![CpuSet::new(); count]);
+        let mut numbers = Numbers { needed, named, whole, sizes: land.core_sizes.clone() };
         let mut shared = vec![0; count];
         for index in (0..count).rev() {
             let branch = &tree.branches[index];
@@ -92,6 +97,8 @@ impl Numbers {
             None | Some(CpuDemand::Like(_)) => 0,
             Some(CpuDemand::All | CpuDemand::General | CpuDemand::OfNodes(_)) => 1,
             Some(CpuDemand::These(cpus)) => cpus.len(),
+            // whichever cores it gets, a parent made for it has room
+            Some(CpuDemand::Some(spec @ CpuSpec { amount: CpuAmount::Cores(_), .. })) => self.bounds(spec).1,
             Some(CpuDemand::Some(spec)) => self.bounds(spec).0,
         };
         own.max(self.needed[index]).max(self.named[index].len())
@@ -101,6 +108,7 @@ impl Numbers {
     pub(crate) fn bounds(&self, spec: &CpuSpec) -> (usize, usize) {
         match spec.amount {
             CpuAmount::Count(count) => (count, count),
+            CpuAmount::Cores(count) => self.sizes.of_some(count),
             CpuAmount::Percent(percent) => {
                 let count = share(self.whole, percent);
                 (count, count)
@@ -158,6 +166,10 @@ impl Claim {
             near: spec.near.clone(),
             placement: spec.placement,
             smt: spec.smt,
+            cores: match spec.amount {
+                CpuAmount::Cores(count) => Some(count),
+                _ => None,
+            },
             must: named.clone(),
         };
         let request = match demand(branch) {
@@ -210,9 +222,10 @@ impl Claim {
             }
             Requested::Rest(None) => format!("all CPUs{}", if self.apart { " for itself" } else { "" }),
             Requested::Some(amount) => {
-                let least = if amount.max > amount.min { "at least " } else { "" };
+                let least = if amount.max > amount.min && amount.cores.is_none() { "at least " } else { "" };
                 let of = amount.nodes.as_ref().map_or(String::new(), |of| format!(" of {}", nodes(of)));
-                format!("{least}{}{own}{of}", cpus(amount.min))
+                let what = amount.cores.map_or_else(|| cpus(amount.min), cores);
+                format!("{least}{what}{own}{of}")
             }
             Requested::Like(_) => "the CPUs of another group".to_owned(),
         }
@@ -224,18 +237,24 @@ pub(crate) fn cpus(count: usize) -> String {
     format!("{count} CPU{}", if count == 1 { "" } else { "s" })
 }
 
-/// Whole cores: bounds become multiples of a core where an amount may vary or is a per cent.
+/// `1 core`, `2 cores`.
+pub(crate) fn cores(count: usize) -> String {
+    format!("{count} core{}", if count == 1 { "" } else { "s" })
+}
+
+/// Whole cores: bounds become numbers of CPUs that cores have where an amount may vary or is a per cent.
 fn whole_cores(spec: &CpuSpec, (min, max): (usize, usize), land: &Landscape) -> (usize, usize) {
-    let width = land.threads();
+    let sizes = &land.core_sizes;
+    let above = |count: usize| sizes.above(count).unwrap_or(count);
     match (spec.smt, spec.amount) {
         (Some(Smt::WholeCores), CpuAmount::Percent(_)) => {
-            let count = (min / width * width).max(width);
+            let count = sizes.below(min).max(sizes.smallest());
             (count, count)
         }
         (Some(Smt::WholeCores), CpuAmount::Between { max: limit, .. }) => {
-            let max = if spec.weight.is_some() { max.next_multiple_of(width) } else { max };
-            let max = if limit == Limit::Max { max } else { max / width * width };
-            (min.next_multiple_of(width), max)
+            let max = if spec.weight.is_some() { above(max) } else { max };
+            let max = if limit == Limit::Max { max } else { sizes.below(max) };
+            (above(min), max)
         }
         _ => (min, max),
     }

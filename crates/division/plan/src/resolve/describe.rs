@@ -57,7 +57,19 @@ fn on_nodes(land: &Landscape, set: &CpuSet) -> String {
     }
 }
 
-fn in_cores(land: &Landscape, set: &CpuSet) -> &'static str {
+/// Of which cores they are, where those are whole: of cores that differ, how many of each size.
+fn in_cores(land: &Landscape, set: &CpuSet) -> String {
     let whole = land.threads() > 1 && land.with_siblings(set) == *set;
-    if whole { ", whole cores" } else { "" }
+    let of_set = land.sizes_of(set);
+    match (whole, land.core_sizes.are_mixed()) {
+        (false, _) => String::new(),
+        (true, false) => ", whole cores".to_owned(),
+        (true, true) => {
+            let parts = of_set.split(set.len()).unwrap_or_default();
+            let parts = parts.into_iter().filter(|(_, count)| *count > 0);
+            let parts: Vec<String> =
+                parts.map(|(size, count)| format!("{count} of {}", cpus(size))).collect();
+            format!(", whole cores: {}", parts.join(" and "))
+        }
+    }
 }

@@ -3,7 +3,9 @@
 use units::{CpuSet, NodeSet};
 
 use super::{
-    claim::{Amount, Claim, Requested, cpus},
+    MORE_OF_CORES,
+    claim::{Amount, Claim, Requested, cores, cpus},
+    core_sizes::CoreSizes,
     scope::{MACHINE, Scope},
 };
 use crate::{Against, Problem};
@@ -107,14 +109,26 @@ fn nodes_there(scope: &Scope<'_>) -> String {
     }
 }
 
-/// Whole cores, but no whole number of them.
-pub(crate) fn odd(claim: &Claim, count: usize, threads: usize) -> Problem {
+/// Whole cores, but none have so many CPUs together.
+pub(crate) fn odd(claim: &Claim, count: usize, sizes: &CoreSizes) -> Problem {
+    let each = sizes.words();
     let message =
-        format!("group '{}' asks for {} in whole cores, which have {threads} each", claim.name, cpus(count));
-    let below = count / threads * threads;
-    let above = below + threads;
-    let hint = if below == 0 { format!("ask for {above}") } else { format!("ask for {below} or {above}") };
-    unsatisfied(claim, message, Vec::new(), (above - count).min(count - below), hint)
+        format!("group '{}' asks for {} in whole cores, which have {each} each", claim.name, cpus(count));
+    let (below, above) = (sizes.below(count), sizes.above(count));
+    let near: Vec<usize> = (below > 0).then_some(below).into_iter().chain(above).collect();
+    let missing = near.iter().map(|near| near.abs_diff(count)).min().unwrap_or(1);
+    let near: Vec<String> = near.iter().map(usize::to_string).collect();
+    unsatisfied(claim, message, Vec::new(), missing, format!("ask for {}", near.join(" or ")))
+}
+
+/// Cores by number, of a machine whose cores nobody described.
+pub(crate) fn unknown_cores(claim: &Claim) -> Problem {
+    let message = format!(
+        "group '{}' asks for {}, but which CPUs share a core is not known",
+        claim.name,
+        claim.words()
+    );
+    unsatisfied(claim, message, Vec::new(), 0, MORE_OF_CORES.to_owned())
 }
 
 /// Groups below need more CPUs than a group may have.
@@ -209,6 +223,13 @@ pub(crate) fn short(
     let whole: usize =
         scope.land.cores.iter().filter(|core| core.iter().all(|cpu| free.contains(*cpu))).map(Vec::len).sum();
     let in_cores = amount.smt == Some(layout::Smt::WholeCores) && free.len() >= count;
+    if in_cores && amount.cores.is_none() && lacking.is_empty() && whole >= count {
+        // enough of them, but the cores that are left have no such number together
+        return odd(claim, count, &scope.land.sizes_of(free));
+    }
+    if let Some(number) = amount.cores.filter(|_| lacking.is_empty()) {
+        return few_cores(scope, claim, number, (&region, free), sets);
+    }
     let left = if in_cores { whole } else { free.len() };
     let what = if in_cores { " in whole cores" } else { "" };
     let message = if lacking.is_empty() {
@@ -224,6 +245,25 @@ pub(crate) fn short(
         left => format!("ask for at most {left}, or take {missing} from the others"),
     };
     unsatisfied(claim, message, holders(scope, claim, &region, sets), missing, hint)
+}
+
+/// More cores than there are in a region, or than are free there.
+pub(crate) fn few_cores(
+    scope: &Scope<'_>,
+    claim: &Claim,
+    number: usize,
+    (region, free): (&CpuSet, &CpuSet),
+    sets: &[Option<CpuSet>],
+) -> Problem {
+    let [left, all] = [free, region].map(|cpus| scope.land.sizes_of(cpus).each().count());
+    let message = format!("group '{}' asks for {}; {left} of {all} are left", claim.name, claim.words());
+    let hint = match left {
+        _ if region.is_empty() => nodes_there(scope),
+        0 => "let one of the others have fewer CPUs for itself".to_owned(),
+        left => format!("ask for at most {}", cores(left)),
+    };
+    let missing = number.saturating_sub(left).max(1);
+    unsatisfied(claim, message, holders(scope, claim, region, sets), missing, hint)
 }
 
 /// Who has CPUs of a region for himself, and what is reserved there.

@@ -7,6 +7,8 @@ use layout::Smt;
 use topology::Machine;
 use units::{CpuSet, NodeSet};
 
+use super::core_sizes::CoreSizes;
+
 /// The default of a distance that the machine does not report (ACPI SLIT: 10 local, 20 remote by default).
 const LOCAL: u32 = 10;
 const REMOTE: u32 = 20;
@@ -50,6 +52,8 @@ pub(crate) struct Landscape {
     pub with_memory: NodeSet,
     /// Are the SMT siblings of each CPU known?
     pub cores_known: bool,
+    /// The sizes of all cores.
+    pub core_sizes: CoreSizes,
 }
 
 impl Landscape {
@@ -89,6 +93,7 @@ impl Landscape {
         let cores_known = online.iter().all(|cpu| machine.core_siblings(cpu).is_some());
         let has_memory = |node: &&topology::Node| node.memory_total.is_none_or(|memory| memory.0 > 0);
         Landscape {
+            core_sizes: CoreSizes::of(cores.iter().map(Vec::len)),
             nodes,
             cores,
             l3_groups: l3_of.len(),
@@ -145,6 +150,21 @@ impl Landscape {
             Smt::Any => return None,
         };
         (!self.cores_known).then_some(wish)
+    }
+
+    /// The sizes of the cores that are wholly among these CPUs.
+    pub(crate) fn sizes_of(&self, cpus: &CpuSet) -> CoreSizes {
+        let whole = |core: &&Vec<usize>| core.iter().all(|cpu| cpus.contains(*cpu));
+        CoreSizes::of(self.cores.iter().filter(whole).map(Vec::len))
+    }
+
+    /// How many cores these CPUs are in.
+    pub(crate) fn count_cores(&self, cpus: &CpuSet) -> usize {
+        let mut cores: Vec<usize> =
+            cpus.iter().filter_map(|cpu| self.site(cpu)).map(|site| site.core).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores.len()
     }
 
     /// The most CPUs that a core has.

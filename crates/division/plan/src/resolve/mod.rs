@@ -4,6 +4,8 @@
 mod attempt;
 mod choose;
 mod claim;
+mod core_sizes;
+mod cores;
 mod cost;
 mod describe;
 mod explain;
@@ -72,7 +74,7 @@ pub(crate) fn resolve(
     let top = ceiling(land, observed, tree);
     let named = named_outright(tree);
     let reserved = reserve::choose(desired, (land, observed), &top, &named, problems);
-    let numbers = Numbers::of(tree, top.difference(&reserved).len());
+    let numbers = Numbers::of(tree, land, top.difference(&reserved).len());
     let mut resolution = Resolution {
         desired,
         land,

@@ -4,6 +4,7 @@ use layout::Smt;
 use units::CpuSet;
 
 use super::{
+    core_sizes::CoreSizes,
     cost::Wish,
     field::{Field, Round, rounds},
     landscape::Landscape,
@@ -24,6 +25,8 @@ struct Room {
     whole: usize,
     /// Only one CPU of each core.
     one: usize,
+    /// The sizes of the whole cores, where only those are taken.
+    sizes: Option<CoreSizes>,
 }
 
 impl Rooms {
@@ -31,7 +34,7 @@ impl Rooms {
         let mut by_node: Vec<Room> = Vec::with_capacity(land.nodes.len());
         by_node.extend(land.nodes.iter().map(|ground| {
             let all = ground.cpus.intersection(free).len();
-            Room { all, whole: all, one: all }
+            Room { all, whole: all, one: all, sizes: None }
         }));
         // cores are counted only where they matter, as that takes a while
         if matches!(smt, None | Some(Smt::Any)) && by_node.iter().any(|room| room.all >= rest) {
@@ -48,6 +51,8 @@ impl Rooms {
             room.one = counts.iter().filter(|(_, free)| *free > 0).count();
             if smt == Some(Smt::WholeCores) {
                 room.all = room.whole;
+                let whole = counts.iter().filter(|(all, free)| all == free).map(|(all, _)| *all);
+                room.sizes = Some(CoreSizes::of(whole));
             }
         }
         Rooms { by_node }
@@ -62,6 +67,19 @@ impl Rooms {
     }
 }
 
+impl Rooms {
+    /// How many CPUs of a node can be taken, at most `most`.
+    fn fit(&self, node: usize, round: Round, most: usize) -> usize {
+        let most = most.min(self.room(node, round));
+        self.by_node[node].sizes.as_ref().map_or(most, |sizes| sizes.below(most))
+    }
+
+    /// Are so many CPUs to be had of this node alone?
+    fn has(&self, node: usize, count: usize) -> bool {
+        self.fit(node, Round::All, count) == count
+    }
+}
+
 /// From every node on; where one node is enough there is but one way from it.
 pub(super) fn ways<'r>(wish: &Wish, rooms: &'r Rooms, rest: usize) -> impl Iterator<Item = Way> + use<'r> {
     let room = |node: usize| rooms.room(node, Round::All);
@@ -70,14 +88,13 @@ pub(super) fn ways<'r>(wish: &Wish, rooms: &'r Rooms, rest: usize) -> impl Itera
         false => vec![None],
     };
     // one node is nearer than two: if it is enough, no other start is needed
-    let enough = starts.iter().flatten().any(|start| room(*start) >= rest);
+    let enough = starts.iter().flatten().any(|start| rooms.has(*start, rest));
     let alone = wish.near.is_empty() && enough;
-    starts.into_iter().filter(move |start| !alone || start.is_some_and(|start| room(start) >= rest)).flat_map(
-        move |start| {
-            let enough = start.is_some_and(|start| room(start) >= rest);
-            Way::all(start).into_iter().take(if enough { 1 } else { 4 })
-        },
-    )
+    let has = move |start: &Option<usize>| start.is_some_and(|start| rooms.has(start, rest));
+    starts.into_iter().filter(move |start| !alone || has(start)).flat_map(move |start| {
+        let enough = has(&start);
+        Way::all(start).into_iter().take(if enough { 1 } else { 4 })
+    })
 }
 
 /// How the next node is looked for when one is not enough; which is better shows only in the end.
@@ -111,18 +128,21 @@ pub(super) fn packed(
 ) -> Option<Division> {
     if let Some(start) = way.start
         && wish.near.is_empty()
-        && rooms.room(start, Round::All) >= count
+        && rooms.has(start, count)
         && rounds(wish, way.whole_first) == [Round::All]
     {
         return Some(vec![(start, count)]);
     }
     let nodes = rooms.by_node.len();
-    let mut taken = vec![0; nodes];
+    let mut taken = vec![0_usize; nodes];
     let mut used = land.positions(&wish.must);
     let mut rest = count;
     for round in rounds(wish, way.whole_first) {
         loop {
-            let room = |node: usize| rooms.room(node, *round).saturating_sub(taken[node]);
+            let room = |node: usize| {
+                rooms.fit(node, *round, taken[node].saturating_add(rest)).saturating_sub(taken[node])
+            };
+            let left = |node: usize| rooms.room(node, *round).saturating_sub(taken[node]);
             let open = (0..nodes).filter(|node| room(*node) > 0);
             let next = open.min_by_key(|node| {
                 let fits = room(*node) >= rest;
@@ -131,14 +151,14 @@ pub(super) fn packed(
                     near(wish, *node),
                     used.is_empty() && way.start.is_some_and(|start| start != *node),
                     (if way.by_room { 0 } else { distance }, !used.contains(node)),
-                    (!fits, if fits { room(*node) - rest } else { usize::MAX - room(*node) }),
+                    (!fits, if fits { left(*node) - rest } else { usize::MAX - left(*node) }),
                     distance,
                     field.load.cpus.get(*node).copied().unwrap_or(0),
                     *node,
                 )
             });
             let Some(node) = next.filter(|_| rest > 0) else { break };
-            let some = room(node).min(rest);
+            let some = room(node);
             taken[node] += some;
             rest -= some;
             if !used.contains(&node) {
@@ -161,7 +181,6 @@ pub(super) fn even(
     offers: &[Offer],
     count: usize,
 ) -> Option<Division> {
-    let unit = if wish.smt == Some(Smt::WholeCores) { land.threads() } else { 1 };
     let before: Vec<usize> = land.nodes.iter().map(|node| node.cpus.intersection(&wish.must).len()).collect();
     let mut taken = vec![0; offers.len()];
     let mut emptiest: Vec<usize> = offers.iter().map(|offer| offer.emptiest(0, wish)).collect();
@@ -169,13 +188,14 @@ pub(super) fn even(
     for round in rounds(wish, false) {
         while rest > 0 {
             let room = |node: usize| offers[node].room(*round) - taken[node];
-            let open = (0..offers.len()).filter(|node| room(*node) > 0);
+            let open =
+                (0..offers.len()).filter(|node| room(*node) > 0 && offers[*node].step(taken[*node]) <= rest);
             let load = |node: usize| field.load.cpus.get(node).copied().unwrap_or(0);
             let rank = |node: &usize| {
                 (before[*node] + taken[*node], near(wish, *node), emptiest[*node], load(*node), *node)
             };
             let Some(node) = open.min_by_key(rank) else { break };
-            let some = unit.min(rest).min(room(node));
+            let some = offers[node].step(taken[node]).min(room(node));
             taken[node] += some;
             emptiest[node] = offers[node].emptiest(taken[node], wish);
             rest -= some;

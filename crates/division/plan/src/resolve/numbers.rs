@@ -11,11 +11,16 @@ use super::{
     attempt::Attempt,
     choose::choose,
     claim::{Amount, Requested},
+    cores::choose_cores,
     cost::{Wish, distance_cost, is_nearest},
     explain,
     field::Field,
     landscape::Landscape,
 };
+use crate::Problem;
+
+/// A claim of a number, by its position.
+type Counted<'s> = (usize, &'s Amount);
 
 /// How the CPUs of a claim compare with its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,43 +57,106 @@ impl<'s> Attempt<'s> {
 
     /// How many CPUs each claim of a number gets: its least, and of what is then left an even part.
     pub(super) fn count(&mut self) {
-        let land = self.scope.land;
         let all = 0..self.scope.claims.len();
-        let numbers: Vec<(usize, &Amount)> =
-            all.filter_map(|index| Some((index, self.amount(index)?))).collect();
+        let numbers: Vec<Counted<'s>> = all.filter_map(|index| Some((index, self.amount(index)?))).collect();
         for (index, amount) in &numbers {
             self.counts[*index] = amount.min;
-            let odd = amount.smt == Some(Smt::WholeCores) && amount.min % land.threads() != 0;
-            if odd {
-                self.done.problems.push(explain::odd(self.claim(*index), amount.min, land.threads()));
-            }
-            if amount.min < amount.must.len() || amount.max < amount.min {
-                self.done.problems.push(explain::too_narrow(self.claim(*index), amount));
-            }
+            self.done.problems.extend(self.misfit(*index, amount));
         }
         let (apart, shared): (Vec<_>, Vec<_>) =
             numbers.into_iter().partition(|(index, _)| self.claim(*index).apart);
+        let in_cores = apart.iter().chain(&shared).any(|(_, amount)| amount.cores.is_some());
+        let room = self.room(&apart, &shared, false);
+        let room = if room.is_err() && in_cores { self.room(&apart, &shared, true) } else { room };
+        match room {
+            Ok(extra) => self.grow(&apart, &shared, extra),
+            Err(missing) => {
+                self.done.problems.push(explain::too_many(self.scope, missing, &self.done.sets));
+            }
+        }
+    }
+
+    /// Why no whole cores are what is requested, or what the groups in it need.
+    fn misfit(&self, index: usize, amount: &Amount) -> Option<Problem> {
+        let (land, claim) = (self.scope.land, self.claim(index));
+        if amount.cores.is_some() && !land.cores_known {
+            return Some(explain::unknown_cores(claim));
+        }
+        if let Some(number) = amount.cores {
+            let region = self.within(&amount.nodes);
+            let there = land.sizes_of(&region).each().count();
+            if there < number {
+                let sets = &self.done.sets;
+                return Some(explain::few_cores(self.scope, claim, number, (&region, &region), sets));
+            }
+        }
+        if amount.smt == Some(Smt::WholeCores) && amount.cores.is_none() {
+            let sizes = match &amount.nodes {
+                Some(nodes) => land.sizes_of(&land.cpus_of(nodes)),
+                None => land.core_sizes.clone(),
+            };
+            // more than there are is said elsewhere
+            if sizes.below(amount.min) != amount.min && sizes.above(amount.min).is_some() {
+                return Some(explain::odd(claim, amount.min, &sizes));
+            }
+        }
+        let is_narrow = amount.max < amount.must.len() || amount.max < amount.min;
+        let lacks = amount.cores.is_none() && amount.min < amount.must.len();
+        (is_narrow || lacks).then(|| explain::too_narrow(claim, amount))
+    }
+
+    /// How many CPUs are left beyond what all claims need at least, or how many are missing.
+    fn room(
+        &mut self,
+        apart: &[Counted<'s>],
+        shared: &[Counted<'s>],
+        smallest: bool,
+    ) -> Result<usize, usize> {
+        self.smallest = smallest;
+        self.count_cores(apart, shared);
         let free = self.pool.difference(&self.ledger.apart).difference(&self.ledger.shared).len();
-        let most_shared = shared.iter().map(|(_, amount)| amount.min).max().unwrap_or(0);
+        let most_shared = shared.iter().map(|(index, _)| self.counts[*index]).max().unwrap_or(0);
         let rests =
             self.scope.claims.iter().any(|claim| !claim.apart && matches!(claim.request, Requested::Rest(_)));
         self.keep = most_shared.max(usize::from(rests)).max(self.scope.keep);
         let keep = self.keep.saturating_sub(self.ledger.shared.len());
-        let least: usize = apart.iter().map(|(_, amount)| amount.min).sum();
-        let Some(mut extra) = free.checked_sub(keep + least) else {
-            let missing = keep + least - free;
-            self.done.problems.push(explain::too_many(self.scope, missing, &self.done.sets));
-            return;
-        };
+        let least: usize = apart.iter().map(|(index, _)| self.counts[*index]).sum();
+        free.checked_sub(keep + least).ok_or_else(|| keep + least - free)
+    }
+
+    /// How many CPUs the cores have that are requested by number: those of one claim after the other, as sharers take
+    /// theirs of all.
+    fn count_cores(&mut self, apart: &[Counted<'s>], shared: &[Counted<'s>]) {
+        let land = self.scope.land;
+        let mut open = self.pool.difference(&self.ledger.apart);
+        for (claims, is_apart) in [(apart, true), (shared, false)] {
+            for (index, amount) in claims {
+                let Some(cores) = amount.cores else { continue };
+                let free = open.intersection(&self.within(&amount.nodes));
+                let wish = Wish { must: self.must(amount), smt: amount.smt, ..Wish::of(0) };
+                let field = Field { busy: &[], ..self.ledger.field(&free) };
+                let set = choose_cores(land, &wish, &field, (cores, self.smallest));
+                self.counts[*index] = set.as_ref().map_or(amount.min, CpuSet::len);
+                if let Some(set) = set.filter(|_| is_apart) {
+                    open = open.difference(&set);
+                }
+            }
+        }
+    }
+
+    /// Gives those who can have more an even part of what is left.
+    fn grow(&mut self, apart: &[Counted<'s>], shared: &[Counted<'s>], mut extra: usize) {
+        let land = self.scope.land;
         // who takes what is left for himself needs one at least
         let greedy = self.greedy().is_some();
         extra = extra.saturating_sub(usize::from(greedy));
-        for (index, amount) in &shared {
+        for (index, amount) in shared.iter().filter(|(_, amount)| amount.cores.is_none()) {
             self.counts[*index] = if greedy { amount.min } else { amount.max };
         }
         loop {
-            let room =
-                |(index, amount): &&(usize, &Amount)| amount.max - self.counts[*index] >= unit(land, amount);
+            let room = |(index, amount): &&Counted<'s>| {
+                amount.cores.is_none() && amount.max - self.counts[*index] >= unit(land, amount)
+            };
             let growing = apart.iter().filter(room).filter(|(_, amount)| unit(land, amount) <= extra);
             let Some((index, amount)) =
                 growing.min_by_key(|(index, amount)| (self.counts[*index] - amount.min, *index))
@@ -128,7 +196,8 @@ impl<'s> Attempt<'s> {
             (0..self.scope.claims.len()).filter_map(|index| Some((index, self.amount(index)?))).collect();
         order.sort_by_cached_key(|(index, amount)| {
             let least = Reverse(if self.claim(*index).apart { self.counts[*index] } else { amount.min });
-            (amount.nodes.is_none(), amount.must.is_empty(), amount.near.is_empty(), least)
+            let parts = amount.cores.is_none();
+            (amount.nodes.is_none(), amount.must.is_empty(), amount.near.is_empty(), parts, least)
         });
         let mut waiting: Vec<usize> = order.into_iter().map(|(index, _)| index).collect();
         let mut sorted: Vec<usize> = Vec::with_capacity(waiting.len());
@@ -181,6 +250,13 @@ impl<'s> Attempt<'s> {
     }
 
     fn fit(&self, index: usize, amount: &Amount, own: &CpuSet) -> Fit {
+        if let Some(cores) = amount.cores {
+            return match self.scope.land.count_cores(own) {
+                count if count > cores => Fit::TooMany,
+                count if count < cores || !self.must(amount).is_subset(own) => Fit::TooFew,
+                _ => Fit::Enough,
+            };
+        }
         match own.len() {
             count if count > self.counts[index] => Fit::TooMany,
             count if count < amount.min || !self.must(amount).is_subset(own) => Fit::TooFew,
@@ -191,17 +267,24 @@ impl<'s> Attempt<'s> {
     /// The best of what it has.
     fn fewer(&self, index: usize, amount: &Amount, own: &CpuSet) -> Option<CpuSet> {
         let wish = self.wish(index, amount);
-        let elsewhere = wish.must.difference(own).len();
+        let elsewhere = if amount.cores.is_some() { 0 } else { wish.must.difference(own).len() };
         let wish = Wish {
             count: self.counts[index].checked_sub(elsewhere)?,
             must: wish.must.intersection(own),
             ..wish
         };
-        choose(self.scope.land, &wish, &self.ledger.field(own))
+        self.best(amount, &wish, &self.ledger.field(own))
     }
 
-    /// Keeps CPUs from those who want some for themselves, so that those who share have as many as they need where
-    /// they need them.
+    /// The best CPUs of a field.
+    fn best(&self, amount: &Amount, wish: &Wish, field: &Field<'_>) -> Option<CpuSet> {
+        match amount.cores {
+            Some(cores) => choose_cores(self.scope.land, wish, field, (cores, self.smallest)),
+            None => choose(self.scope.land, wish, field),
+        }
+    }
+
+    /// Holds back enough CPUs per node for shared claims before exclusive ones are served.
     fn earmark(&mut self) {
         let least = |index: usize| match &self.claim(index).request {
             Requested::Some(amount) => Some((amount.min, &amount.nodes, amount.smt, self.must(amount))),
@@ -239,9 +322,12 @@ impl<'s> Attempt<'s> {
 
     /// As many as it gets at most, or as there are.
     fn count_of(&self, index: usize, amount: &Amount, free: &CpuSet) -> usize {
-        let unit = unit(self.scope.land, amount);
-        let most = self.fitting(amount, free).len() / unit * unit;
-        self.counts[index].min(most.max(amount.min))
+        let count = self.counts[index];
+        let most = match amount.smt {
+            Some(Smt::WholeCores) => self.scope.land.sizes_of(free).below(count),
+            _ => free.len(),
+        };
+        count.min(most.max(amount.min))
     }
 
     /// What must be among its CPUs for the groups in it.
@@ -280,16 +366,15 @@ impl<'s> Attempt<'s> {
     /// Adds to what it has until it is enough. Where that can't be, chooses again from the start.
     fn place(&mut self, index: usize) {
         let Some(amount) = self.amount(index) else { return };
-        let land = self.scope.land;
         let free = self.free(index, amount);
         let own = self.take_back(index).unwrap_or_else(|| self.usable(index, amount, &free));
         let wish = Wish { count: self.count_of(index, amount, &free), ..self.wish(index, amount) };
         let grown = Wish { must: wish.must.union(&own), ..wish.clone() };
         let candidates = own.union(&wish.must).intersection(&free);
         let field = |free| self.ledger.field(free);
-        let set = choose(land, &grown, &field(&free))
-            .or_else(|| choose(land, &wish, &field(&candidates)))
-            .or_else(|| choose(land, &wish, &field(&free)))
+        let set = (self.best(amount, &grown, &field(&free)))
+            .or_else(|| self.best(amount, &wish, &field(&candidates)))
+            .or_else(|| self.best(amount, &wish, &field(&free)))
             .filter(|set| set.is_subset(&free));
         if let Some(set) = set {
             return self.give(index, set);
@@ -329,10 +414,11 @@ impl<'s> Attempt<'s> {
         let unladen = Field { busy: &[], ..self.ledger.field(&free) };
         let least = distance_cost(land, &wish, own);
         let gains = |set: &CpuSet| distance_cost(land, &wish, set) < least;
-        if !choose(land, &wish, &unladen).is_some_and(|set| gains(&set)) {
+        if !self.best(amount, &wish, &unladen).is_some_and(|set| gains(&set)) {
             return false;
         }
-        let Some(better) = choose(land, &wish, &self.ledger.field(&free)).filter(gains) else { return false };
+        let better = self.best(amount, &wish, &self.ledger.field(&free)).filter(gains);
+        let Some(better) = better else { return false };
         self.take_back(index);
         self.give(index, better);
         true
@@ -341,5 +427,5 @@ impl<'s> Attempt<'s> {
 
 /// In which steps an amount grows.
 fn unit(land: &Landscape, amount: &Amount) -> usize {
-    if amount.smt == Some(Smt::WholeCores) { land.threads() } else { 1 }
+    if amount.smt == Some(Smt::WholeCores) { land.core_sizes.smallest() } else { 1 }
 }

@@ -7,6 +7,7 @@ use layout::{Placement, Smt};
 use units::CpuSet;
 
 use super::{
+    core_sizes::CoreSizes,
     cost::Wish,
     field::{Field, Round},
     landscape::Landscape,
@@ -24,6 +25,8 @@ struct Core {
 /// A node's free CPUs, by L3 group.
 pub(super) struct Offer {
     l3: Vec<Vec<Core>>,
+    /// By L3 group, the sizes of its cores, where only whole ones are taken.
+    sizes: Option<Vec<CoreSizes>>,
 }
 
 impl Offer {
@@ -36,7 +39,7 @@ impl Offer {
     ) -> Offer {
         let ground = &land.nodes[node];
         if ground.cpus.is_disjoint(free) {
-            return Offer { l3: Vec::new() };
+            return Offer { l3: Vec::new(), sizes: None };
         }
         let core = |core: &usize| {
             let all = &land.cores[*core];
@@ -47,7 +50,10 @@ impl Offer {
         let usable = |core: &Core| !core.free.is_empty() && (core.whole || smt != Some(Smt::WholeCores));
         let group =
             |(_, cores): &(usize, Vec<usize>)| cores.iter().map(core).filter(usable).collect::<Vec<Core>>();
-        Offer { l3: ground.l3.iter().map(group).filter(|cores| !cores.is_empty()).collect() }
+        let l3: Vec<Vec<Core>> = ground.l3.iter().map(group).filter(|cores| !cores.is_empty()).collect();
+        let of_group = |cores: &Vec<Core>| CoreSizes::of(cores.iter().map(|core| core.free.len()));
+        let sizes = (smt == Some(Smt::WholeCores)).then(|| l3.iter().map(of_group).collect());
+        Offer { l3, sizes }
     }
 
     /// How many CPUs can be taken.
@@ -60,14 +66,28 @@ impl Offer {
         self.l3.iter().flatten().map(of).sum()
     }
 
-    /// Takes `count` CPUs of the node.
+    /// The least that can be taken besides `taken` CPUs.
+    pub(super) fn step(&self, taken: usize) -> usize {
+        let Some(sizes) = &self.sizes else { return 1 };
+        let all = CoreSizes::of(sizes.iter().flat_map(CoreSizes::each));
+        all.above(taken + 1).map_or(usize::MAX, |next| next - taken)
+    }
+
+    /// How many CPUs of an L3 group can be taken, at most `most`.
+    fn fit(&self, group: usize, room: usize, most: usize) -> usize {
+        let most = most.min(room);
+        self.sizes.as_ref().map_or(most, |sizes| sizes[group].below(most))
+    }
+
+    /// Takes `count` CPUs of the node; fewer where whole cores have no such number.
     pub(super) fn take(&self, count: usize, wish: &Wish) -> CpuSet {
         let of_core = if wish.smt == Some(Smt::Threads) { 1 } else { usize::MAX };
         let mut set = CpuSet::new();
         for (group, some) in self.divide(count, wish, of_core) {
-            fill(&mut set, &self.l3[group], some, wish.smt, of_core);
+            let parts = self.sizes.as_ref().and_then(|sizes| sizes[group].split(some));
+            fill(&mut set, &self.l3[group], some, wish.smt, (of_core, parts));
         }
-        if set.len() < count {
+        if set.len() < count && self.sizes.is_none() {
             // threads: there are no more cores
             let all = self.l3.iter().flatten().flat_map(|core| core.free.iter().copied());
             let more: Vec<usize> = all.filter(|cpu| !set.contains(*cpu)).take(count - set.len()).collect();
@@ -100,26 +120,31 @@ impl Offer {
         let mut taken = vec![0; self.l3.len()];
         let mut rest = count.min(room.iter().sum());
         while rest > 0 {
-            let open = (0..self.l3.len()).filter(|group| taken[*group] < room[*group]);
+            let step = |group: usize| match wish.placement {
+                Placement::Pack => self.fit(group, room[group], taken[group] + rest) - taken[group],
+                Placement::Spread => {
+                    let sizes = self.sizes.as_ref().map(|sizes| &sizes[group]);
+                    let next = sizes.map_or(Some(taken[group] + 1), |sizes| sizes.above(taken[group] + 1));
+                    next.map_or(0, |next| next - taken[group])
+                }
+            };
+            let open = (0..self.l3.len()).filter(|group| {
+                let some = if taken[*group] < room[*group] { step(*group) } else { 0 };
+                some > 0 && some <= rest
+            });
             let next = match wish.placement {
                 Placement::Spread => open.min_by_key(|group| (taken[*group], Reverse(idle(*group)), *group)),
                 Placement::Pack => open.min_by_key(|group| {
                     let (room, idle) = (room[*group], idle(*group));
                     let fits = |room: usize| {
-                        (room < rest, if room < rest { usize::MAX - room } else { room - rest })
+                        let less = self.fit(*group, room, rest) < rest;
+                        (less, if less { usize::MAX - room } else { room - rest })
                     };
                     (fits(idle), fits(room), *group)
                 }),
             };
             let Some(group) = next else { break };
-            let unit = match wish.placement {
-                Placement::Pack => usize::MAX,
-                Placement::Spread if wish.smt == Some(Smt::WholeCores) => {
-                    self.l3[group].first().map_or(1, |core| core.free.len())
-                }
-                Placement::Spread => 1,
-            };
-            let some = unit.min(rest).min(room[group] - taken[group]);
+            let some = step(group);
             taken[group] += some;
             rest -= some;
         }
@@ -128,7 +153,14 @@ impl Offer {
 }
 
 /// Takes CPUs of an L3 group: idle cores before busy ones, whole cores before the rest of broken ones.
-fn fill(set: &mut CpuSet, cores: &[Core], count: usize, smt: Option<Smt>, of_core: usize) {
+/// `parts`: how many cores of each size, where only whole ones are taken.
+fn fill(
+    set: &mut CpuSet,
+    cores: &[Core],
+    count: usize,
+    smt: Option<Smt>,
+    (of_core, mut parts): (usize, Option<Vec<(usize, usize)>>),
+) {
     let mut order: Vec<&Core> = cores.iter().collect();
     match smt {
         Some(Smt::Any) => order.sort_by_key(|core| (core.busy, core.free.first().copied())),
@@ -136,8 +168,10 @@ fn fill(set: &mut CpuSet, cores: &[Core], count: usize, smt: Option<Smt>, of_cor
     }
     let mut rest = count;
     for core in order {
-        if smt == Some(Smt::WholeCores) && core.free.len() > rest {
-            continue;
+        if let Some(parts) = &mut parts {
+            let part = parts.iter_mut().find(|(size, left)| *size == core.free.len() && *left > 0);
+            let Some((_, left)) = part else { continue };
+            *left -= 1;
         }
         for cpu in core.free.iter().take(rest.min(of_core)) {
             set.insert(*cpu);

@@ -7,6 +7,7 @@ use units::CpuSet;
 use super::{
     choose,
     claim::{cpus, share},
+    cores::choose_cores,
     cost::Wish,
     field::{Field, Load},
     landscape::Landscape,
@@ -56,6 +57,7 @@ pub(crate) fn choose(
                 spec.nodes.as_ref().map_or(free.clone(), |nodes| land.cpus_of(nodes).intersection(&free));
             let count = match spec.amount {
                 layout::CpuAmount::Count(count) => count,
+                layout::CpuAmount::Cores(count) => land.core_sizes.of_some(count).0,
                 layout::CpuAmount::Percent(percent) => share(top.len(), percent),
                 layout::CpuAmount::Between { min, .. } => min,
             };
@@ -69,7 +71,12 @@ pub(crate) fn choose(
                 ..Wish::of(count)
             };
             let field = Field { free: &free, busy: &[], load: &Load::default() };
-            choose::choose(land, &wish, &field).unwrap_or_else(|| {
+            let chosen = match spec.amount {
+                // the rest of the system needs no large ones
+                layout::CpuAmount::Cores(cores) => choose_cores(land, &wish, &field, (cores, true)),
+                _ => choose::choose(land, &wish, &field),
+            };
+            chosen.unwrap_or_else(|| {
                 let (count, missing) = (cpus(count), count.saturating_sub(free.len()).max(1));
                 let message =
                     format!("{count} are to be reserved, but only {} are named by no group", free.len());

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's failure is a panic")]
 
 mod conflicts;
+mod core_sizes;
 mod devices;
 mod disks;
 mod elastic;

@@ -9,7 +9,7 @@ use settings::Controller;
 use topology::Machine;
 use units::CpuSet;
 
-use crate::world::{KINDS, Kind, World, cpus, desired, machine};
+use crate::world::{KINDS, Kind, World, cpus, desired, machine, with_small_cores};
 
 /// How a group asks for CPUs.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ enum SettingRequest {
     Near(usize, usize),
     Spread(usize),
     Cores(usize),
+    Whole(usize),
+    NumberOfCores(usize),
     Threads(usize),
     Between(usize, usize),
     Percent(usize),
@@ -47,6 +49,8 @@ fn request() -> impl Strategy<Value = SettingRequest> {
         1 => (1..5_usize, 0..4_usize).prop_map(|(count, node)| SettingRequest::Near(count, node)),
         1 => (1..9_usize).prop_map(SettingRequest::Spread),
         1 => (1..4_usize).prop_map(SettingRequest::Cores),
+        1 => (1..6_usize).prop_map(SettingRequest::Whole),
+        2 => (1..4_usize).prop_map(SettingRequest::NumberOfCores),
         1 => (1..5_usize).prop_map(SettingRequest::Threads),
         2 => (1..4_usize, 0..6_usize).prop_map(|(min, more)| SettingRequest::Between(min, min + more)),
         1 => (1..60_usize).prop_map(SettingRequest::Percent),
@@ -97,6 +101,10 @@ fn text(groups: &[Group], names: &[String], machine: &Machine, reserve: Option<u
             SettingRequest::Cores(count) => {
                 Some(format!("{{ count = {}, smt = \"whole-cores\"{pool} }}", count * threads))
             }
+            SettingRequest::Whole(count) => {
+                Some(format!("{{ count = {count}, smt = \"whole-cores\"{pool} }}"))
+            }
+            SettingRequest::NumberOfCores(count) => Some(format!("{{ cores = {count}{pool} }}")),
             SettingRequest::Threads(count) => Some(format!("{{ count = {count}, smt = \"threads\"{pool} }}")),
             SettingRequest::Between(min, max) => Some(format!("{{ min = {min}, max = {max}{pool} }}")),
             SettingRequest::Percent(percent) => Some(format!("\"{percent}%\"")),
@@ -131,7 +139,7 @@ struct Case {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let shape = (1..5_usize, 1..3_usize, 1..5_usize, 1..3_usize);
+    let shape = (1..5_usize, 1..3_usize, 1..5_usize, 1..3_usize, prop::bool::weighted(0.4));
     let groups = prop::collection::vec(group(), 1..6);
     let kind = prop::sample::select(KINDS.to_vec());
     (
@@ -142,7 +150,7 @@ fn case() -> impl Strategy<Value = Case> {
         prop::collection::vec(group(), 6),
         0..64_u32,
     )
-        .prop_map(|((nodes, l3, cores, threads), kind, before, reserve, others, changed)| {
+        .prop_map(|((nodes, l3, cores, threads, mixed), kind, before, reserve, others, changed)| {
             // the same groups with the same names, some of them asking for something else
             let after = before.iter().zip(others).enumerate().map(|(index, (group, other))| {
                 match changed & 1 << index {
@@ -151,7 +159,10 @@ fn case() -> impl Strategy<Value = Case> {
                 }
             });
             Case {
-                machine: machine(nodes, l3, cores, threads),
+                machine: match mixed {
+                    true => with_small_cores(machine(nodes, l3, cores, threads)),
+                    false => machine(nodes, l3, cores, threads),
+                },
                 kind,
                 after: after.collect(),
                 before,
@@ -203,6 +214,11 @@ fn look_at(plan: &Plan, layout: &str, machine: &Machine) {
                             set.len() >= min && units::Limit::At(set.len()) <= max,
                             "{name}: {set}\n{layout}"
                         );
+                    }
+                    CpuAmount::Cores(count) => {
+                        let cores = machine.cores().unwrap();
+                        let whole = cores.iter().filter(|core| core.cpus.is_subset(set)).count();
+                        assert_eq!(whole, count, "{name}: {set}\n{layout}");
                     }
                     CpuAmount::Percent(_) => {}
                 }

@@ -69,6 +69,21 @@ pub fn machine(nodes: usize, l3: usize, cores: usize, threads: usize) -> Machine
     serde_json::from_value(all).unwrap()
 }
 
+/// The machine with the last CPU of every second core offline, so that cores differ in size.
+pub fn with_small_cores(mut machine: Machine) -> Machine {
+    let second = machine.cores().unwrap().into_iter().skip(1).step_by(2).filter(|core| core.cpus.len() > 1);
+    let off: CpuSet = second.filter_map(|core| core.cpus.last()).collect();
+    machine.nodes.iter_mut().for_each(|node| node.cpus = node.cpus.difference(&off));
+    machine.l3.iter_mut().flatten().for_each(|group| group.cpus = group.cpus.difference(&off));
+    for cpu in &mut machine.cpus {
+        cpu.siblings = cpu.siblings.take().map(|siblings| siblings.difference(&off));
+        if off.contains(cpu.id) {
+            *cpu = topology::LogicalCpu { id: cpu.id, ..topology::LogicalCpu::default() };
+        }
+    }
+    machine
+}
+
 /// The plan for a machine on which nobody made a group yet.
 pub fn plan_on(version: Version, machine: &Machine, layout: &str) -> Result<Plan, Vec<Problem>> {
     make_plan(&desired(layout), machine, &Observed::empty(version), &MachineFacts(machine), &Anybody)
