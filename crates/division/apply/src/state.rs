@@ -260,7 +260,7 @@ impl State {
         })
     }
 
-    /// Another value whenever a generation begins or ends: a look at one directory, for who asks often.
+    /// Changes when a generation begins or ends; cheap, for polling.
     pub fn stamp(&self) -> Option<(i64, i64)> {
         let about = std::fs::metadata(self.generations()).ok()?;
         Some((about.mtime(), about.mtime_nsec()))

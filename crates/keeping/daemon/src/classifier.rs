@@ -175,7 +175,7 @@ impl Classifier {
         let mut batch = std::mem::take(&mut self.batch);
         // the newest first: of those that live shortly, more are still there then
         for (pid, at) in batch.changed.drain(..).rev() {
-            // who ended since is not there any more, or there again
+            // skip processes that exited meanwhile; the PID may have been reused
             if batch.known.remove(&pid) {
                 self.judge_and_count(pid, Some(at), None);
             }

@@ -194,7 +194,7 @@ impl Connector {
         // A kernel that knows kinds answers this, as all of them include the answer's; an older one ignores it.
         self.filters.kernel = self.filters.kernel && self.request(Request::ListenTo(Request::ALL))?;
         if self.filters.kernel {
-            // not answered: an answer is of no kind
+            // sent without asking for an ACK: the filter would drop it
             self.send(Request::ListenTo(self.kinds.bits), 0)
         } else if self.request(Request::Listen)? {
             Ok(())

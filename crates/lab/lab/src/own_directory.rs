@@ -55,7 +55,7 @@ impl User {
         User { uid: rustix::process::geteuid().as_raw(), behind }
     }
 
-    /// Root checks whose the files are that it touches; another user can do no harm but to what is theirs.
+    /// As root, check who owns a file before touching it.
     fn is_strict(self) -> bool {
         self.uid == 0
     }

@@ -205,7 +205,7 @@ impl Host {
         let mut moved: BTreeSet<u32> = BTreeSet::new();
         for _ in 0..MAX_PASSES {
             let tree = self.tree(roots, &moved)?;
-            // what was forked since its parent was moved is inside: a tree that never rests comes to an end here
+            // children forked after the move are already in the group, so the loop ends even for a tree that keeps forking
             let is_first = moved.is_empty();
             let new: Vec<u32> = tree.difference(&moved).copied().collect();
             let new: Vec<u32> =

@@ -23,7 +23,7 @@ numa-balancing = true
 
 `isolate` of a group takes `"cpus"`, `"quiet"` or `"full"`, or a table: `{ level = "cpus", governor = "performance",
 transmit-steering = false }`. A row is `true` for its usual value, `false` to leave it alone, or the value itself. The
-group needs CPUs that stay the same: named ones, or `exclusive = true`. At least one CPU of the machine has to be nobody's.
+group needs CPUs that stay the same: named ones, or `exclusive = true`. Leave at least one CPU unassigned.
 
 With `budget = { per-second = 20, longest-us = 50 }` in the group's table, `ringfence isolate check` says whether that is met
 ([isolate-check.md](isolate-check.md)).

@@ -8,7 +8,7 @@ impl Steps<'_> {
         self.note_units(record);
         let now = record.hierarchies(self.performer.host());
         self.source = None;
-        // a group that was there already is nobody's to make again
+        // groups that existed before are not recreated
         let decided = record.decided.iter().filter(|entry| !matches!(entry.act, Act::CreateGroup { .. }));
         for entry in record.entries.iter().chain(decided) {
             let Some(entry) = self.here(&now, entry) else { continue };

@@ -76,6 +76,6 @@ pub enum Against {
     ScxLayered,
     /// intel-lpmd's low-power mode
     Lpmd,
-    /// Who knows the load in advance
+    /// An oracle that knows the load in advance
     Clairvoyant,
 }

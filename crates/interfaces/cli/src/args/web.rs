@@ -11,7 +11,7 @@ Prints a URL that opens one session in a browser, once. Return in this terminal 
 all sessions. The page reads what this user may read. With --write it also changes what this user may change, as the commands
 set, apply, confirm and undo do; what the user lacks permission for goes to ringfenced, if it is running.
 
-Only this user's programs can connect, and none of another machine. From elsewhere, forward a port and open the URL there:
+Only this user's programs on this machine can connect. From elsewhere, forward a port and open the URL there:
   ssh -L 8080:127.0.0.1:8080 db1 -t ringfence web --listen 127.0.0.1:8080
 If your end has another port, put that into the URL.
 

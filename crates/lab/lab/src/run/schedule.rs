@@ -94,7 +94,7 @@ pub(super) fn runs(
 /// How often a wait looks whether a stop was requested.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Works out what the runs say, and writes it. Of thousands of runs that takes longer than who stops an experiment
+/// Works out what the runs say, and writes it. With thousands of runs this takes longer than somebody who pressed Ctrl-C
 /// should wait: the thread that does it is then left to end with the process, as it changes nothing.
 fn work_out(
     stop: &Stop,

@@ -46,7 +46,7 @@ impl MachineFigures {
         figures
     }
 
-    /// Of what there is one of.
+    /// A machine-wide figure.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.single.get(name).copied()
     }
