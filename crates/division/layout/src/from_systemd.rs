@@ -76,8 +76,10 @@ impl<'u> UnitDemands<'u> {
         let pairs = lines.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let UnitSettings { settings, others } = unit_settings(pairs, tasks);
         let mut demands = Demands::default();
-        let mut notes: Vec<String> =
-            others.into_iter().map(|line| format!("no setting of a unit is {line}")).collect();
+        let mut notes: Vec<String> = others
+            .into_iter()
+            .map(|line| format!("not carried over, as no setting says it: {line}"))
+            .collect();
         for (name, value) in settings {
             if let Err(reason) = set(&mut demands, name, &value, facts) {
                 notes.push(format!("left out: {name} = {value} ({reason})"));
@@ -177,7 +179,7 @@ mod tests {
         let text = from_systemd(&units, &NoMachine, Some(1000));
         assert_eq!(
             text,
-            r#"# no setting of a unit is DeviceAllow=/dev/null rw
+            r#"# not carried over, as no setting says it: DeviceAllow=/dev/null rw
 # left out: cpu.weight = abc (cpu.weight: 'abc' is not a number)
 # TasksMax=33% of this machine's tasks
 [groups.db]
@@ -200,7 +202,7 @@ unit = "pg@1.service"
 memory.high = "2G"
 
 # *.slice
-# no setting of a unit is Delegate=yes
+# not carried over, as no setting says it: Delegate=yes
 "#
         );
         let reading = crate::read(&[Source::new("l.toml", &text)]);

@@ -1,5 +1,7 @@
 //! What lines of a systemd unit's file mean as settings: the way back from [`crate::unit_lines`].
 
+use std::borrow::Cow;
+
 use units::Micros;
 
 use crate::{
@@ -8,15 +10,10 @@ use crate::{
 };
 
 /// What limits a unit in systemd.resource-control(5) and is no setting of a unit's group here.
-const WITHOUT_SETTING: [&str; 47] = [
+const WITHOUT_SETTING: [&str; 41] = [
     "BPFProgram",
-    "BlockIODeviceWeight",
-    "BlockIOReadBandwidth",
-    "BlockIOWeight",
-    "BlockIOWriteBandwidth",
     "CPUAffinity",
     "CPUSetPartition",
-    "CPUShares",
     "CoredumpReceive",
     "DefaultMemoryLow",
     "DefaultMemoryMin",
@@ -35,7 +32,6 @@ const WITHOUT_SETTING: [&str; 47] = [
     "ManagedOOMMemoryPressureLimit",
     "ManagedOOMPreference",
     "ManagedOOMSwap",
-    "MemoryLimit",
     "MemoryPressureThresholdSec",
     "MemoryPressureWatch",
     "NFTSet",
@@ -83,7 +79,11 @@ pub fn unit_settings<'l>(
     tasks: Option<u64>,
 ) -> UnitSettings {
     let (mut all, mut of_unit) = (Vec::new(), UnitSettings::default());
-    for (property, value) in properties {
+    let properties: Vec<(&str, &str)> = properties.into_iter().collect();
+    let properties: Vec<(&str, Cow<'_, str>)> =
+        properties.iter().filter_map(|(name, value)| renamed(name, value, &properties)).collect();
+    for (property, value) in &properties {
+        let (property, value) = (*property, value.as_ref());
         match by_property(property) {
             Some((setting, name, form)) => {
                 let is_same = |lines: &&mut Lines<'_>| lines.name == name;
@@ -103,6 +103,9 @@ pub fn unit_settings<'l>(
             None => {}
         }
     }
+    for lines in &mut all {
+        of_unit.others.extend(lines.take_unknown_devices());
+    }
     for lines in all.iter().filter(|lines| !lines.found.is_empty()) {
         match lines.text(tasks) {
             Some(text) => of_unit.settings.push((lines.setting.name, text)),
@@ -110,6 +113,32 @@ pub fn unit_settings<'l>(
         }
     }
     of_unit
+}
+
+/// A line under the name that its property has since systemd 230, with the value in today's range; `None` where a line of
+/// that name is there, which then counts alone.
+fn renamed<'l>(name: &'l str, value: &'l str, all: &[(&str, &str)]) -> Option<(&'l str, Cow<'l, str>)> {
+    // as systemd converts them: shares around 1024 and weights around 500 become weights around 100
+    let (today, usual) = match name {
+        "MemoryLimit" => ("MemoryMax", None),
+        "CPUShares" => ("CPUWeight", Some(1024)),
+        "BlockIOWeight" => ("IOWeight", Some(500)),
+        "BlockIODeviceWeight" => ("IODeviceWeight", Some(500)),
+        "BlockIOReadBandwidth" => ("IOReadBandwidthMax", None),
+        "BlockIOWriteBandwidth" => ("IOWriteBandwidthMax", None),
+        _ => return Some((name, value.into())),
+    };
+    if all.iter().any(|(name, _)| *name == today) {
+        return None;
+    }
+    let (device, number) = value.rsplit_once(char::is_whitespace).unwrap_or(("", value));
+    match usual.zip(number.parse::<u64>().ok()) {
+        Some((usual, number)) => {
+            let weight = (number.saturating_mul(100) / usual).clamp(1, 10_000);
+            Some((today, format!("{device} {weight}").trim().to_owned().into()))
+        }
+        None => Some((today, value.into())),
+    }
 }
 
 /// The setting that a property is of; `devices.*` of a unit are systemd's.
@@ -176,6 +205,17 @@ impl<'l> Lines<'l> {
         }
     }
 
+    /// Lines for devices whose limit can't be read, so that those beside them count.
+    fn take_unknown_devices(&mut self) -> Vec<String> {
+        let is_known = |(property, value): &(&str, &str)| match self.form {
+            Form::Devices(keys) => Lines { found: vec![(property, value)], ..*self }.devices(keys).is_some(),
+            _ => true,
+        };
+        let (known, others): (Vec<_>, Vec<_>) = self.found.iter().partition(|line| is_known(line));
+        self.found = known;
+        others.into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
     fn devices(&self, keys: &[(&str, &str)]) -> Option<String> {
         let mut devices: Vec<(&str, Vec<String>)> = Vec::new();
         for (property, value) in &self.found {
@@ -239,7 +279,7 @@ fn hundredths(text: &str) -> Option<u64> {
 /// systemd counts what goes to devices by thousands.
 fn thousands(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let power = match text[digits.len()..].trim_end_matches('B') {
+    let power: u32 = match text[digits.len()..].trim_end_matches('B') {
         "" => 0,
         "K" => 1,
         "M" => 2,
@@ -249,7 +289,14 @@ fn thousands(text: &str) -> Option<u64> {
         "E" => 6,
         _ => return None,
     };
-    digits.trim().parse::<u64>().ok()?.checked_mul(1000_u64.pow(power))
+    let (whole, part) = digits.trim().split_once('.').unwrap_or((digits.trim(), ""));
+    if part.len() > 18 || !part.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let scale = 1000_u64.pow(power);
+    // rounded down, as systemd does
+    let part = u128::from(scale) * part.parse::<u128>().unwrap_or(0) / 10_u128.pow(part.len() as u32);
+    whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(u64::try_from(part).ok()?)
 }
 
 /// A time span (systemd.time(7)); a number without a unit is of seconds.
@@ -307,6 +354,18 @@ mod tests {
                 "/dev/vda rbps=5000000 wiops=10; /dev/vdb riops=max",
             ),
             (&["IODeviceLatencyTargetSec=/dev/block/8:16 1s 500ms"], "io.latency", "8:16 target=1500ms"),
+            (&["IOWriteBandwidthMax=/dev/vda 1.5G"], "io.max", "/dev/vda wbps=1500000000"),
+            (&["IOReadBandwidthMax=/dev/vda 0.5K"], "io.max", "/dev/vda rbps=500"),
+            // the names of before systemd 230
+            (&["MemoryLimit=2G"], "memory.max", "2G"),
+            (&["MemoryLimit=2G", "MemoryMax=1G"], "memory.max", "1G"),
+            (&["CPUShares=512"], "cpu.weight", "50"),
+            (&["BlockIOWeight=300", "BlockIODeviceWeight=/dev/vda 1000"], "io.weight", "60; /dev/vda 200"),
+            (
+                &["BlockIOReadBandwidth=/dev/vda 10M", "BlockIOWriteBandwidth=/dev/vda 5M"],
+                "io.max",
+                "/dev/vda rbps=10000000 wbps=5000000",
+            ),
             (&["MemoryZSwapWriteback=no"], "memory.zswap.writeback", "0"),
         ] {
             let found = read(lines);
@@ -321,6 +380,10 @@ mod tests {
         let found = read(&lines);
         assert_eq!(found.settings, [("pids.max", "1".to_owned())]);
         assert_eq!(found.others, ["DeviceAllow=/dev/null rw", "CPUWeight=idle"]);
+        // a line that can't be read leaves those beside it
+        let found = read(&["IOReadBandwidthMax=/dev/vda much", "IOWriteIOPSMax=/dev/vda 10"]);
+        assert_eq!(found.settings, [("io.max", "/dev/vda wiops=10".to_owned())]);
+        assert_eq!(found.others, ["IOReadBandwidthMax=/dev/vda much"]);
         assert_eq!(unit_settings([("TasksMax", "5%")], None).others, ["TasksMax=5%"]);
     }
 

@@ -258,7 +258,7 @@ fn imported(world: &Arc<World>) {
         &[
             &number,
             "memory.max = \"10%\"",
-            "# no setting of a unit is DeviceAllow=/dev/null rw",
+            "# not carried over, as no setting says it: DeviceAllow=/dev/null rw",
             "# TasksMax=33%",
         ],
     );
