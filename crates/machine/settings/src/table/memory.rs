@@ -331,7 +331,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     limit(
         "memory.kmem.limit_in_bytes",
-        "Limit of the kernel's memory for the group; without effect since kernel 5.16, which refuses it (EOPNOTSUPP)",
+        "Limit of the kernel's memory for the group; refused from kernel 5.16 to 6.5 (EOPNOTSUPP), accepted without effect since",
         "512M",
         Has(Binding {
             files: &["memory.kmem.limit_in_bytes"],
