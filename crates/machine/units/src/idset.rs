@@ -219,7 +219,8 @@ impl<K> IdSet<K> {
     }
 }
 
-/// One cursor over a list; the grammar is `[range {"," range} [","]]`, `range = n ["-" n [":" n "/" n]]`.
+/// One cursor over a list; the grammar is `{between} [range {between {between} range}] {between}`, `between` a comma, a space or
+/// a tab, `range = n ["-" n [":" n "/" n]]`.
 struct Cursor<'a> {
     list: &'a str,
     at: usize,
@@ -232,6 +233,13 @@ impl Cursor<'_> {
 
     fn take(&mut self, byte: u8) -> bool {
         let found = self.list.as_bytes().get(self.at) == Some(&byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// What stands between ranges.
+    fn take_between(&mut self) -> bool {
+        let found = matches!(self.list.as_bytes().get(self.at), Some(b',' | b' ' | b'\t'));
         self.at += usize::from(found);
         found
     }
@@ -282,8 +290,9 @@ impl Cursor<'_> {
 impl<K> FromStr for IdSet<K> {
     type Err = ListError;
 
-    /// Reads `0-3,8`, `0-31:2/4`, or nothing for the empty set. White space around the whole list (a kernel
-    /// file's newline) is taken, none inside.
+    /// Reads `0-3,8`, `0-31:2/4`, or nothing for the empty set. As in the kernel, commas, spaces and tabs stand
+    /// between ranges, as many as there are, and before and behind the list; none stands inside a range. A line's end ends
+    /// the list for the kernel, which drops what follows: that is an error here.
     fn from_str(list: &str) -> Result<Self, ListError> {
         let list = list.trim();
         let mut set = Self::new();
@@ -291,20 +300,15 @@ impl<K> FromStr for IdSet<K> {
         if list.len() > MAX_LIST {
             return Err(cursor.wrong(MAX_LIST, "list is too long"));
         }
-        if list.is_empty() {
-            return Ok(set);
-        }
         loop {
+            // `bitmap_find_region` of the kernel
+            while cursor.take_between() {}
+            if cursor.at == list.len() {
+                return Ok(set);
+            }
             cursor.range(&mut set)?;
-            if cursor.at == list.len() {
-                return Ok(set);
-            }
-            if !cursor.take(b',') {
+            if cursor.at < list.len() && !cursor.take_between() {
                 return Err(cursor.wrong(cursor.at, "expected ',' or '-' between numbers"));
-            }
-            // the kernel takes a comma at the end, and scripts that join lists write one
-            if cursor.at == list.len() {
-                return Ok(set);
             }
         }
     }
