@@ -43,8 +43,8 @@ struct Reader<'r> {
 enum Ditto {
     /// There is no line above.
     Nothing,
-    /// The last rule.
-    Rule,
+    /// Rules, by their index: that of the last line with a user, and that of the line above.
+    Rule { of_user: usize, above: usize },
     /// A line with an error that has been reported.
     Broken,
 }
@@ -74,11 +74,7 @@ impl Reader<'_> {
             }
         };
         let before = self.report.errors();
-        let ditto = first.text == "%";
-        let matcher = if ditto { None } else { self.matcher(first) };
-        let controllers = self.controllers(&rest[0]);
-        let group = self.group(&rest[1]);
-        let (ignore, ignore_rt) = rest.get(2).map_or((false, false), |options| self.options(options));
+        let ditto = first.text == "%" || first.text.starts_with("%:");
         if ditto && self.ditto == Ditto::Nothing {
             let hint = "put it below the line whose user is meant";
             self.error(
@@ -87,7 +83,12 @@ impl Reader<'_> {
                 Some(hint.to_owned()),
             );
         }
-        let (Some(controllers), Some(group), false) = (controllers, group, self.report.errors() > before)
+        let matcher = self.matcher(first, ditto);
+        let controllers = self.controllers(&rest[0]);
+        let group = self.group(&rest[1]);
+        let (ignore, ignore_rt) = rest.get(2).map_or((false, false), |options| self.options(options));
+        let (Some(matcher), Some(controllers), Some(group), false) =
+            (matcher, controllers, group, self.report.errors() > before)
         else {
             if !ditto {
                 self.ditto = Ditto::Broken;
@@ -97,19 +98,33 @@ impl Reader<'_> {
         // of controllers that no kernel has any more, no target is left; `%` lines may still follow
         let gone = controllers == Controllers::These(Vec::new());
         let target = (!gone).then(|| Target { controllers, group, origin: self.places.of(rest[1].part) });
-        match matcher {
-            Some(matcher) => {
-                self.rules.push(Rule { matcher, targets: target.into_iter().collect(), ignore, ignore_rt });
-                self.ditto = Ditto::Rule;
-            }
-            None if self.ditto == Ditto::Broken => {}
-            None => {
-                if let Some(rule) = self.rules.last_mut() {
-                    rule.targets.extend(target);
-                    rule.ignore |= ignore;
-                    rule.ignore_rt |= ignore_rt;
-                }
-            }
+        let rule = Rule { matcher, targets: target.into_iter().collect(), ignore, ignore_rt };
+        if ditto { self.add_ditto(rule) } else { self.add(rule) }
+    }
+
+    fn add(&mut self, rule: Rule) {
+        let index = self.rules.len();
+        self.rules.push(rule);
+        self.ditto = Ditto::Rule { of_user: index, above: index };
+    }
+
+    /// `%` gives the rule above another group. `%:PROCESS` is about one program of the same user: it stands before the rule
+    /// for all of his programs, whose other groups hold for it too.
+    fn add_ditto(&mut self, mut rule: Rule) {
+        let Ditto::Rule { of_user, above } = self.ditto else { return };
+        if rule.matcher.process.is_none() {
+            let above = &mut self.rules[above];
+            above.targets.append(&mut rule.targets);
+            above.ignore |= rule.ignore;
+            above.ignore_rt |= rule.ignore_rt;
+        } else if self.rules[of_user].matcher.process.is_none() {
+            let mut targets = self.rules[of_user].targets.clone();
+            targets.append(&mut rule.targets);
+            self.rules.insert(of_user, Rule { targets, ..rule });
+            self.ditto = Ditto::Rule { of_user: of_user + 1, above: of_user };
+        } else {
+            self.rules.push(rule);
+            self.ditto = Ditto::Rule { of_user, above: self.rules.len() - 1 };
         }
     }
 
@@ -132,12 +147,19 @@ impl Reader<'_> {
         Some(fields)
     }
 
-    fn matcher(&mut self, field: &Field<'_>) -> Option<Matcher> {
+    /// Who is meant; with `ditto` whom the line above means.
+    fn matcher(&mut self, field: &Field<'_>, ditto: bool) -> Option<Matcher> {
         let (who, process) = match field.colon {
             Some(colon) => (&field.text[..colon], Some(&field.text[colon + 1..])),
             None => (field.text.as_str(), None),
         };
+        let of_user = match self.ditto {
+            Ditto::Rule { of_user, .. } if ditto => Some(self.rules[of_user].matcher.who.clone()),
+            _ => None,
+        };
         let known = match who.strip_prefix('@') {
+            // without a line above nothing comes of it
+            None if ditto => Some(of_user.unwrap_or(Who::Anyone)),
             None if who == "*" => Some(Who::Anyone),
             None => Account::new(who).map(Who::User),
             Some(group) => Account::new(group).map(Who::GroupMember),
@@ -172,7 +194,9 @@ impl Reader<'_> {
         }
         let mut these = Vec::new();
         let before = self.report.errors();
-        for name in field.text.split(',') {
+        // as strtok(3): a comma too many is none
+        let names = field.text.split(',').filter(|name| !name.is_empty());
+        for name in names.clone() {
             match Subsystem::new(name) {
                 Some(subsystem) if these.contains(&subsystem) => {}
                 Some(subsystem) => these.push(subsystem),
@@ -185,6 +209,10 @@ impl Reader<'_> {
                     self.error(field.part, message, Some(hint));
                 }
             }
+        }
+        if names.count() == 0 {
+            let (message, hint) = no_controller(&field.text);
+            self.error(field.part, message, Some(hint));
         }
         (self.report.errors() == before).then_some(Controllers::These(these))
     }
@@ -209,7 +237,7 @@ impl Reader<'_> {
 
     fn options(&mut self, field: &Field<'_>) -> (bool, bool) {
         let (mut ignore, mut ignore_rt) = (false, false);
-        for option in field.text.split(',') {
+        for option in field.text.split(',').filter(|option| !option.is_empty()) {
             match option {
                 "ignore" => ignore = true,
                 "ignore_rt" => ignore_rt = true,

@@ -1,6 +1,6 @@
 //! Groups and templates: permissions, controllers and their settings.
 
-use settings::{Controller, Kind, NamedSetting, Version, Via};
+use settings::{Codec, Controller, Kind, NamedSetting, Version, Via};
 use units::group_path;
 
 use super::Reader;
@@ -204,8 +204,25 @@ impl<'r> Reader<'r> {
                 Diagnostic::warning(format!("'{name}' is no setting of controller '{}'", shown(*controller)));
             self.report.push(warning.at(name_at.clone()).hint("it is set where it belongs"));
         }
+        // cgsnapshot writes "" of a file without a line, as of limits for no device, and of one that can't be read
+        if value.trim().is_empty() {
+            return;
+        }
+        if found.setting.is_counter() {
+            self.leave_out_counter(name, name_at);
+            return;
+        }
         let value = if is_printed_unlimited(&found, value) { "-1" } else { value };
+        let value = line_in_printed(&found, value).unwrap_or(value);
         body.collector.assign(found, value, name_at, value_at, self.report);
+    }
+
+    /// Said once: cgsnapshot writes several for each group.
+    fn leave_out_counter(&mut self, name: &str, at: Origin) {
+        if !std::mem::replace(&mut self.counter_reported, true) {
+            let warning = Diagnostic::warning(format!("'{name}' is a counter and no limit"));
+            self.report.push(warning.at(at).hint("counters are left out; cgset -r NAME=0 resets one"));
+        }
     }
 
     /// `task { uid gid fperm } admin { uid gid dperm fperm }`, in either order, each once.
@@ -326,6 +343,12 @@ fn is_printed_unlimited(found: &NamedSetting, value: &str) -> bool {
     const LOWEST: u64 = i64::MAX as u64 - (1 << 30);
     let of_v1 = matches!(found.via, Via::File { version: Version::V1, .. });
     of_v1 && found.setting.kind == Kind::Bytes && value.parse::<u64>().is_ok_and(|number| number > LOWEST)
+}
+
+/// v1 prints `memory.oom_control` as three lines, of which one can be set, and `cgsnapshot` writes all of them.
+fn line_in_printed<'v>(found: &NamedSetting, value: &'v str) -> Option<&'v str> {
+    let Codec::FlagInStat(line) = found.side(Version::V1).binding()?.codec else { return None };
+    value.lines().find_map(|one| Some(one.trim().strip_prefix(line)?.trim()))
 }
 
 fn belongs(found: &NamedSetting, controller: Controller) -> bool {

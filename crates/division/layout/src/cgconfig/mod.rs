@@ -36,6 +36,7 @@ pub(crate) fn read(source: &Source, names: &mut Names, report: &mut Report) -> D
         templates: Vec::new(),
         template_index: HashMap::new(),
         namespaces: Vec::new(),
+        counter_reported: false,
     };
     reader.file();
     reader.finish()
@@ -54,6 +55,8 @@ struct Reader<'r> {
     template_index: HashMap<NamePattern, usize>,
     /// Path and place of each `namespace` entry.
     namespaces: Vec<(String, Origin)>,
+    /// Was it said that counters are left out?
+    counter_reported: bool,
 }
 
 impl<'r> Reader<'r> {

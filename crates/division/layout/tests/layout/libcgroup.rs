@@ -104,6 +104,46 @@ fn a_controller_without_settings_is_kept() {
     assert_eq!(names, ["cpu", "cpuacct"]);
 }
 
+/// What libcgroup's cgsnapshot wrote of a group on cgroup v1: it was refused.
+#[test]
+fn a_snapshot_is_read_with_its_empty_values_counters_and_files_of_several_lines() {
+    let text = r#"group a {
+	memory {
+		memory.force_empty="";
+		memory.memsw.max_usage_in_bytes="1143287808";
+		memory.failcnt="3";
+		memory.oom_control="oom_kill_disable 1
+under_oom 0
+oom_kill 2";
+		memory.limit_in_bytes="9223372036854771712";
+		memory.soft_limit_in_bytes="9223372036854775807";
+		memory.swappiness="60";
+	}
+	cpuset { cpuset.cpus.exclusive.effective=""; cpuset.mems=""; cpuset.cpus="0-1"; }
+	blkio {
+		blkio.throttle.write_iops_device="";
+		blkio.throttle.read_bps_device="";
+		blkio.weight_device="";
+		blkio.weight="500";
+	}
+}"#;
+    let (reading, said) = said(&[("cgconfig.conf", text)]);
+    assert_eq!(reading.diagnostics.len(), 1, "{said}");
+    assert!(said.starts_with("warning: 'memory.memsw.max_usage_in_bytes' is a counter"), "{said}");
+    let demands = &reading.desired.unwrap().groups[0].demands;
+    let settings: Vec<(&str, &str)> =
+        demands.settings.iter().map(|one| (one.found.name.as_str(), one.text.as_str())).collect();
+    let expected = [
+        ("memory.oom_control", "1"),
+        ("memory.limit_in_bytes", "-1"),
+        ("memory.soft_limit_in_bytes", "-1"),
+        ("memory.swappiness", "60"),
+        ("blkio.weight", "500"),
+    ];
+    assert_eq!(settings, expected);
+    assert!(demands.cpus.is_some() && demands.mems.is_none());
+}
+
 #[test]
 fn quota_and_period_are_two_parts_of_one_setting() {
     let desired = cgconfig("group a { cpu { cpu.cfs_quota_us = 50000; cpu.cfs_period_us = 100000; } }");
@@ -250,6 +290,59 @@ fn ditto_below_a_rule_whose_controllers_are_gone_stays_with_its_user() {
     assert_eq!(rules.len(), 2);
     assert_eq!(rules[1].matcher.who.to_string(), "b");
     assert_eq!(rules[1].targets[0].group.to_string(), "z");
+}
+
+/// The rules in order, as `user:process controllers=group,… options`.
+fn in_order(text: &str) -> Vec<String> {
+    let all = desired("cgrules.conf", text).rules;
+    let shown = all.iter().map(|rule| {
+        let process = rule.matcher.process.as_ref().map(|process| format!(":{process}")).unwrap_or_default();
+        let targets = rule.targets.iter().map(|target| {
+            let controllers = match &target.controllers {
+                Controllers::All => "*".to_owned(),
+                Controllers::These(these) => {
+                    these.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")
+                }
+            };
+            format!("{controllers}={}", target.group)
+        });
+        let ignore = if rule.ignore { " ignore" } else { "" };
+        format!("{}{process} {}{ignore}", rule.matcher.who, targets.collect::<Vec<_>>().join(","))
+    });
+    shown.collect()
+}
+
+/// Oracle's guide has such a file; it was refused as a whole.
+#[test]
+fn a_program_below_a_per_cent_sign_is_an_exception_of_the_user_above() {
+    for (text, rules) in [
+        ("@g devices d\n%:rm devices d/rm\n", vec!["@g:rm devices=d,devices=d/rm", "@g devices=d"]),
+        // the user's other groups hold for it too
+        ("u cpu a\n% memory b\n%:cp pids c\n", vec!["u:cp cpu=a,memory=b,pids=c", "u cpu=a,memory=b"]),
+        // `%` alone goes on with the line above, `%:` with the user above
+        (
+            "u cpu a\n%:cp cpu b\n% pids c\n%:mv cpu d\n",
+            vec!["u:cp cpu=a,cpu=b,pids=c", "u:mv cpu=a,cpu=d", "u cpu=a"],
+        ),
+        ("u:cp cpu a\n%:mv cpu b\n% pids c\n", vec!["u:cp cpu=a", "u:mv cpu=b,pids=c"]),
+        ("u cpu a\n%:* memory b\n", vec!["u cpu=a,memory=b"]),
+        ("u cpu a\n%:/usr/bin/x* cpu b ignore\n", vec!["u:/usr/bin/x* cpu=a,cpu=b ignore", "u cpu=a"]),
+        ("u cpu a ignore\n%:cp cpu b\n* cpu c\n", vec!["u:cp cpu=a,cpu=b", "u cpu=a ignore", "* cpu=c"]),
+    ] {
+        assert_eq!(in_order(text), rules, "{text}");
+    }
+    for text in ["%:rm cpu a\n", "u cpu a\n%rm cpu a\n", "u cpu a\n%:a*b cpu a\n"] {
+        assert!(said(&[("cgrules.conf", text)]).0.desired.is_none(), "{text}");
+    }
+}
+
+#[test]
+fn a_comma_too_many_is_none() {
+    assert_eq!(
+        in_order("u cpu,memory, a\nv ,cpu,,pids b ignore,\n"),
+        ["u cpu+memory=a", "v cpu+pids=b ignore"]
+    );
+    assert!(said(&[("cgrules.conf", "u , a\n")]).0.desired.is_none());
 }
 
 #[test]
