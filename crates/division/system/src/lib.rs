@@ -4,11 +4,13 @@
 mod accounts;
 mod facts;
 mod process;
+mod program;
 mod status;
 mod time_zones;
 
 pub use accounts::{AccountError, Accounts};
 pub use facts::{Live, block_device, block_device_name, tasks_max, whole_disks};
 pub use process::{NoProcess, Process, ProcessReader};
+pub use program::{Program, runs_script};
 pub use status::{KTHREADD, Stat, Status};
 pub use time_zones::TimeZones;

@@ -11,7 +11,10 @@ use rustix::{
     io::Errno,
 };
 
-use crate::status::{Stat, Status, stat, status};
+use crate::{
+    program::{Program, last},
+    status::{Stat, Status, stat, status},
+};
 
 /// Command lines and environments are read up to this; the kernel's own limit is a quarter of the stack, 2 MiB mostly.
 const LARGEST: usize = 2 << 20;
@@ -57,7 +60,7 @@ struct Facts {
     comm: Text,
     groups: Vec<u32>,
     executable: Text,
-    program: Text,
+    claimed: Text,
     command: Text,
     environment: Text,
     control_groups: Text,
@@ -125,7 +128,7 @@ impl Facts {
         for text in [
             &mut self.comm,
             &mut self.executable,
-            &mut self.program,
+            &mut self.claimed,
             &mut self.command,
             &mut self.environment,
             &mut self.control_groups,
@@ -264,45 +267,53 @@ impl Process<'_> {
         Ok(self.facts.executable.get())
     }
 
-    /// The program, as rules of cgrules.conf mean it: the executable's path; of a script, the script's. Where neither
-    /// can be seen, the process's name.
+    /// Which program it runs: the kernel's word, and where that has another name than the process, the process's own.
     ///
     /// # Errors
     /// [`NoProcess`].
-    pub fn program(&mut self) -> Result<&[u8], NoProcess> {
-        if self.facts.program.is == Is::Unread {
+    pub fn program(&mut self) -> Result<Program<'_>, NoProcess> {
+        if self.facts.claimed.is == Is::Unread {
             if self.executable()?.is_none() {
                 // also of a process that has ended and only waits for its parent
                 self.status()?;
             }
             self.comm()?;
             let comm = &self.facts.comm.bytes;
-            let other = match self.facts.executable.get() {
+            let claimed = match self.facts.executable.get() {
                 Some(path) if is_named(path, comm) => None,
-                Some(_) => self.script()?,
+                Some(_) => Some(self.claim()?),
                 None => Some(comm.clone()),
             };
-            let program = &mut self.facts.program;
-            // the executable itself is not copied
-            program.is = if other.is_some() { Is::Read } else { Is::Hidden };
-            program.bytes = other.unwrap_or_else(|| std::mem::take(&mut program.bytes));
+            self.facts.claimed.is = if claimed.is_some() { Is::Read } else { Is::Hidden };
+            self.facts.claimed.bytes =
+                claimed.unwrap_or_else(|| std::mem::take(&mut self.facts.claimed.bytes));
         }
-        let executable = self.facts.executable.get().unwrap_or_default();
-        Ok(self.facts.program.get().unwrap_or(executable))
+        Ok(Program {
+            executable: self.facts.executable.get().unwrap_or_default(),
+            claimed: self.facts.claimed.get(),
+        })
     }
 
-    /// The argument that gave the process its name: `/usr/bin/perl /opt/report.pl` is named `report.pl`.
-    fn script(&mut self) -> Result<Option<Vec<u8>>, NoProcess> {
+    /// The argument that has the process's name: `/usr/bin/perl ./report.pl` is named `report.pl`, after its script. The
+    /// first argument is the name that the program was called by (`python3` of `/usr/bin/python3.11`), and no path.
+    fn claim(&mut self) -> Result<Vec<u8>, NoProcess> {
         self.command()?;
-        let words = self.facts.command.get().unwrap_or_default().split(|byte| *byte == 0);
-        let script = { words }.find(|word| !word.is_empty() && is_named(word, &self.facts.comm.bytes));
-        let Some(script) = script.filter(|script| !script.starts_with(b"/")) else {
-            return Ok(script.map(<[u8]>::to_vec));
+        let comm = &self.facts.comm.bytes;
+        let mut words = self.facts.command.get().unwrap_or_default().split(|byte| *byte == 0);
+        let first = words.next().unwrap_or_default();
+        if !first.is_empty() && is_named(first, comm) {
+            return Ok(last(first).to_vec());
+        }
+        let Some(script) = words.find(|word| !word.is_empty() && is_named(word, comm)) else {
+            return Ok(comm.clone());
         };
+        if script.starts_with(b"/") {
+            return Ok(script.to_vec());
+        }
         let mut path = Vec::new();
         Ok(match link(&mut self.directory, "cwd", &mut path, self.pid)? {
-            Is::Read => Some(joined(&path, script)),
-            _ => Some(script.to_vec()),
+            Is::Read => joined(&path, script),
+            _ => script.to_vec(),
         })
     }
 
@@ -402,7 +413,7 @@ fn link(directory: &mut Directory<'_>, name: &str, text: &mut Vec<u8>, pid: u32)
 
 /// Does a path's last part begin with the name that the kernel keeps of it?
 fn is_named(path: &[u8], comm: &[u8]) -> bool {
-    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let name = last(path);
     name[..name.len().min(LONGEST_COMM)] == comm[..comm.len().min(LONGEST_COMM)]
 }
 
@@ -429,6 +440,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::runs_script;
 
     #[test]
     fn relative_paths_are_joined_by_their_text() {
@@ -480,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_its_own_program() {
+    fn a_script_is_what_its_process_says_it_runs() {
         let directory = std::env::temp_dir().join(format!("rf-test-script-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let (text, script) = (directory.join("text"), directory.join("rf-test-very-long-name.sh"));
@@ -497,12 +509,41 @@ mod tests {
             let mut reader = ProcessReader::new();
             let mut seen = Vec::new();
             while seen != script.to_str().unwrap().as_bytes() {
-                seen = reader.process(child.id()).unwrap().program().unwrap().to_vec();
+                let mut process = reader.process(child.id()).unwrap();
+                let program = process.program().unwrap();
+                seen = program.path().to_vec();
+                if seen == script.to_str().unwrap().as_bytes() {
+                    assert!(runs_script(program.executable, &seen) && !runs_script(b"/bin/cat", &seen));
+                }
                 std::thread::yield_now();
             }
             drop(child.stdin.take());
             child.wait().unwrap();
         }
+        std::fs::remove_dir_all(&directory).unwrap();
+    }
+
+    /// `python3 x.py` in /tmp was taken for /tmp/python3, where /usr/bin/python3 is a link to python3.11.
+    #[test]
+    fn a_program_started_by_a_link_s_name_is_its_executable() {
+        let directory = std::env::temp_dir().join(format!("rf-test-link-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        let (program, link) = (directory.join("rf-test-sleep-1.2"), directory.join("rf-test-sleep"));
+        assert!(Command::new("cp").arg("/bin/sleep").arg(&program).status().unwrap().success());
+        std::os::unix::fs::symlink(&program, &link).unwrap();
+        let mut child = Command::new("rf-test-sleep");
+        let mut child = child.arg("300").env("PATH", &directory).current_dir("/tmp").spawn().unwrap();
+        let mut reader = ProcessReader::new();
+        let mut process = reader.process(child.id()).unwrap();
+        while process.comm().unwrap() != b"rf-test-sleep" {
+            process = reader.process(child.id()).unwrap();
+        }
+        let seen = process.program().unwrap();
+        assert_eq!(seen.executable, program.canonicalize().unwrap().as_os_str().as_encoded_bytes());
+        assert_eq!((seen.claimed, seen.name()), (Some(&b"rf-test-sleep"[..]), &b"rf-test-sleep"[..]));
+        assert_eq!(seen.path(), seen.executable);
+        child.kill().unwrap();
+        child.wait().unwrap();
         std::fs::remove_dir_all(&directory).unwrap();
     }
 

@@ -123,12 +123,21 @@ fn value(text: &str, names: Names) -> Result<Wanted, Failure> {
     let value = value.trim_matches(['"', '\'']);
     match SettingValue::of(found.clone(), value, &system::Live) {
         Ok((value, _)) => Ok(Wanted::Value(value)),
-        // libcgroup has no ranges: the kernel decides
-        Err(error) if is_number(value) && !matches!(error, ValueError::ReadOnly { .. }) => {
+        // libcgroup has no ranges: the kernel decides; it knows how many CPUs `0-N` are
+        Err(error)
+            if (is_number(value) || (matches!(error, ValueError::List { .. }) && is_last_word(value)))
+                && !matches!(error, ValueError::ReadOnly { .. }) =>
+        {
             Ok(Wanted::Raw(Raw::new(found, value, error)))
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// A list up to the last CPU or node there is (`0-N`), or of all.
+fn is_last_word(list: &str) -> bool {
+    list == "all"
+        || (list.contains('N') && list.replace('N', "0").bytes().all(|byte| !byte.is_ascii_alphabetic()))
 }
 
 fn is_number(text: &str) -> bool {

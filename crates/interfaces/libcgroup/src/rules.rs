@@ -69,7 +69,10 @@ impl ByRules {
         let command = words.iter().flat_map(|word| word.as_bytes().iter().copied().chain([0])).collect();
         let nobody =
             |gone: system::NoProcess| Failure::new(SYSTEM, format!("there is no process {}", gone.pid));
-        let mut process = KnownProcess::to_run(program.as_os_str().as_bytes(), command).map_err(nobody)?;
+        let called = words.first().map(|word| word.as_bytes()).unwrap_or_default();
+        let program = program.canonicalize().unwrap_or(program);
+        let mut process =
+            KnownProcess::to_run(program.as_os_str().as_bytes(), called, command).map_err(nobody)?;
         let Decision::To { rule } = self.rules.decide(&mut process).map_err(nobody)? else { return Ok(()) };
         let placer = Placer::new(host, &self.configuration.desired, &self.accounts);
         let facts: &mut dyn Facts = &mut process;

@@ -1,12 +1,10 @@
 //! Rules made ready for judging many processes: names resolved to numbers once, texts to bytes. A rule that names an
 //! account which does not exist takes nobody, and is reported.
 
-use std::os::unix::ffi::OsStringExt;
-
 use kernel::GroupName;
-use layout::{Account, Condition, Controllers, Glob, Matcher, NamePattern, Origin, Process, Rule, Who};
+use layout::{Account, Condition, Controllers, Matcher, NamePattern, Origin, Rule, Who};
 
-use crate::{Goal, Names, facts::last};
+use crate::{Goal, Names, RequestedProgram};
 
 /// Rules in order; the first that fits a process counts.
 #[derive(Debug, Clone)]
@@ -52,7 +50,7 @@ pub(crate) struct Aim {
 #[derive(Debug, Clone)]
 pub(crate) struct Fit {
     pub who: Whose,
-    pub program: Option<Program>,
+    pub program: Option<RequestedProgram>,
     pub also: Vec<Also>,
 }
 
@@ -75,22 +73,10 @@ pub(crate) enum Whose {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Program {
-    /// The whole path; where it is a link, the kernel reports the file that it leads to.
-    Path { requested: Vec<u8>, leads_to: Option<Vec<u8>> },
-    /// Its last part.
-    Name(Vec<u8>),
-    /// The beginning of the last part, or of the path if it holds a slash.
-    Prefix(Vec<u8>),
-    /// All of the last part, or of the path if it holds a slash.
-    Glob(Glob),
-}
-
-#[derive(Debug, Clone)]
 pub(crate) enum Also {
-    Parent(Program),
-    Ancestor(Program),
-    Session(Program),
+    Parent(RequestedProgram),
+    Ancestor(RequestedProgram),
+    Session(RequestedProgram),
     Any(Vec<Fit>),
     Not(Vec<Fit>),
     /// All others, which need no preparation.
@@ -173,7 +159,7 @@ fn fit(matcher: &Matcher, names: &dyn Names, wrong: &mut Vec<(String, Origin)>) 
             Err(error) => nobody(error, matcher, wrong),
         },
     };
-    let program = matcher.process.as_ref().map(Program::new);
+    let program = matcher.process.as_ref().map(RequestedProgram::new);
     let also = matcher.also.iter().map(|condition| also(condition, names, wrong)).collect();
     Fit { who, program, also }
 }
@@ -193,45 +179,12 @@ fn nobody(error: String, matcher: &Matcher, wrong: &mut Vec<(String, Origin)>) -
 fn also(condition: &Condition, names: &dyn Names, wrong: &mut Vec<(String, Origin)>) -> Also {
     let mut all = |inner: &[Matcher]| inner.iter().map(|matcher| fit(matcher, names, wrong)).collect();
     match condition {
-        Condition::Parent(process) => Also::Parent(Program::new(process)),
-        Condition::Ancestor(process) => Also::Ancestor(Program::new(process)),
-        Condition::Session(process) => Also::Session(Program::new(process)),
+        Condition::Parent(process) => Also::Parent(RequestedProgram::new(process)),
+        Condition::Ancestor(process) => Also::Ancestor(RequestedProgram::new(process)),
+        Condition::Session(process) => Also::Session(RequestedProgram::new(process)),
         Condition::Any(inner) => Also::Any(all(inner)),
         Condition::Not(inner) => Also::Not(all(inner)),
         other => Also::As(other.clone()),
-    }
-}
-
-impl Program {
-    #[allow(
-        clippy::disallowed_methods,
-        reason = "only compared with what the kernel says; nothing is opened by it"
-    )]
-    fn new(process: &Process) -> Program {
-        match process {
-            Process::Path(path) => {
-                let leads_to = std::fs::canonicalize(path).ok().map(|path| path.into_os_string().into_vec());
-                let requested = path.clone().into_bytes();
-                Program::Path { leads_to: leads_to.filter(|path| *path != requested), requested }
-            }
-            Process::Name(name) => Program::Name(name.clone().into_bytes()),
-            Process::Prefix(prefix) => Program::Prefix(prefix.clone().into_bytes()),
-            Process::Glob(glob) => Program::Glob(glob.clone()),
-        }
-    }
-
-    /// Is it that program, or like it?
-    pub(crate) fn is(&self, path: &[u8]) -> bool {
-        match self {
-            Program::Path { requested, leads_to } => {
-                requested == path || leads_to.as_ref().is_some_and(|other| other == path)
-            }
-            Program::Name(requested) => requested == last(path),
-            Program::Prefix(requested) if requested.contains(&b'/') => path.starts_with(requested),
-            Program::Prefix(requested) => last(path).starts_with(requested),
-            Program::Glob(requested) if requested.as_str().contains('/') => requested.fits(path),
-            Program::Glob(requested) => requested.fits(last(path)),
-        }
     }
 }
 

@@ -7,7 +7,7 @@ use kernel::GroupName;
 use layout::{Code, NamePattern};
 use system::NoProcess;
 
-use crate::{Facts, Goal, GoalError, Names, Rules, facts::last};
+use crate::{Facts, Goal, GoalError, Names, Rules};
 
 /// What the rules say of a process. Rules are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,8 +98,8 @@ fn expanded(
 ) -> Result<GroupName, GoalError> {
     let (pid, status) = (process.pid(), process.status()?);
     let needed = pattern.parts().iter().any(|part| matches!(part, layout::Part::Code(Code::Process)));
-    let program = if needed { process.program()? } else { b"" };
-    let program: Cow<'_, str> = String::from_utf8_lossy(last(program));
+    let program = if needed { process.program()?.name() } else { b"" };
+    let program: Cow<'_, str> = String::from_utf8_lossy(program);
     let value = |code: Code, program: &str| match code {
         Code::User => names.user_name(status.uid).unwrap_or_else(|| status.uid.to_string()),
         Code::Uid => status.uid.to_string(),

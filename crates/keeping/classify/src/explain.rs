@@ -4,8 +4,8 @@ use layout::{Condition, Matcher};
 use system::NoProcess;
 
 use crate::{
-    Decision, Facts, Rules,
-    compile::{Also, Compiled, Program, Whose},
+    Decision, Facts, RequestedProgram, Rules,
+    compile::{Also, Compiled, Whose},
 };
 
 /// The first part of a rule that does not fit.
@@ -79,8 +79,11 @@ impl Compiled {
             }
             (Miss::Who, Whose::Anyone | Whose::Nobody) => "its user does not fit".to_owned(),
             (Miss::Program, _) => {
-                let requested = self.fit.program.as_ref().map(Program::shown).unwrap_or_default();
-                format!("its program is {}, not {requested}", String::from_utf8_lossy(process.program()?))
+                let requested = self.fit.program.as_ref().map(RequestedProgram::shown).unwrap_or_default();
+                format!(
+                    "its program is {}, not {requested}",
+                    String::from_utf8_lossy(process.program()?.path())
+                )
             }
             (Miss::Condition(index), _) => self.fit.also.get(index).map_or_else(String::new, Also::unmet),
         })
@@ -89,18 +92,6 @@ impl Compiled {
 
 fn with_number(name: &str, number: u32) -> String {
     if name.parse() == Ok(number) { name.to_owned() } else { format!("{name} ({number})") }
-}
-
-impl Program {
-    fn shown(&self) -> String {
-        match self {
-            Program::Path { requested: bytes, .. } | Program::Name(bytes) => {
-                String::from_utf8_lossy(bytes).into_owned()
-            }
-            Program::Prefix(bytes) => format!("{}*", String::from_utf8_lossy(bytes)),
-            Program::Glob(glob) => glob.to_string(),
-        }
-    }
 }
 
 impl Also {

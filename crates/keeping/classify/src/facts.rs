@@ -1,6 +1,6 @@
 //! The facts of a process that rules need, as a trait: read from the running system, or known already.
 
-use system::{NoProcess, Process, ProcessReader, Status};
+use system::{NoProcess, Process, ProcessReader, Program, Status};
 
 /// Facts of one process, the cheap ones first. Each is read only if a rule needs it.
 pub trait Facts {
@@ -31,11 +31,11 @@ pub trait Facts {
     /// # Errors
     /// [`NoProcess`].
     fn groups(&mut self) -> Result<&[u32], NoProcess>;
-    /// The program that it runs: the executable's path, of a script the script's, else the process's name.
+    /// The program that it runs.
     ///
     /// # Errors
     /// [`NoProcess`].
-    fn program(&mut self) -> Result<&[u8], NoProcess>;
+    fn program(&mut self) -> Result<Program<'_>, NoProcess>;
     /// Is it scheduled as SCHED_FIFO or SCHED_RR?
     ///
     /// # Errors
@@ -72,10 +72,19 @@ pub trait Facts {
 /// What rules ask of a relative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Relative {
-    /// The program that it runs.
+    /// The executable that it runs ([`Program::executable`]).
     pub program: Vec<u8>,
+    /// What it says that it runs, if something else ([`Program::claimed`]).
+    pub claimed: Option<Vec<u8>>,
     /// Its parent.
     pub parent: u32,
+}
+
+impl Relative {
+    /// The program that it runs.
+    pub fn program(&self) -> Program<'_> {
+        Program { executable: &self.program, claimed: self.claimed.as_deref() }
+    }
 }
 
 /// A process whose facts are known already, such as one that is still to be started.
@@ -87,8 +96,10 @@ pub struct KnownProcess {
     pub status: Status,
     /// Supplementary groups.
     pub groups: Vec<u32>,
-    /// The program.
+    /// The executable ([`Program::executable`]).
     pub program: Vec<u8>,
+    /// What it is called by, if that is another name ([`Program::claimed`]).
+    pub claimed: Option<Vec<u8>>,
     /// Scheduled in real time?
     pub realtime: bool,
     /// Arguments, each ended by a NUL byte.
@@ -104,12 +115,12 @@ pub struct KnownProcess {
 }
 
 impl KnownProcess {
-    /// This process, as it will be once it runs `program` with these arguments (cgexec without a group): with its real
-    /// user and group, as libcgroup has it.
+    /// This process, as it will be once it runs `program`, a path without links, with these arguments (cgexec without a
+    /// group): with its real user and group, as libcgroup has it. `called`: the name that it is started by.
     ///
     /// # Errors
     /// [`NoProcess`] without `/proc`.
-    pub fn to_run(program: &[u8], command: Vec<u8>) -> Result<KnownProcess, NoProcess> {
+    pub fn to_run(program: &[u8], called: &[u8], command: Vec<u8>) -> Result<KnownProcess, NoProcess> {
         let mut reader = ProcessReader::new();
         let mut own = reader.process(std::process::id())?;
         let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
@@ -129,6 +140,7 @@ impl KnownProcess {
             status,
             groups: own.groups()?.to_vec(),
             program: program.to_vec(),
+            claimed: (last(program) != last(called)).then(|| last(called).to_vec()),
             realtime: own.realtime()?,
             command,
             environment: own.environment()?.map(<[u8]>::to_vec),
@@ -160,7 +172,7 @@ impl Facts for Process<'_> {
         self.groups()
     }
 
-    fn program(&mut self) -> Result<&[u8], NoProcess> {
+    fn program(&mut self) -> Result<Program<'_>, NoProcess> {
         self.program()
     }
 
@@ -188,7 +200,8 @@ impl Facts for Process<'_> {
         let mut reader = ProcessReader::new();
         let mut process = reader.process(pid)?;
         let parent = process.status()?.parent;
-        Ok(Relative { program: process.program()?.to_vec(), parent })
+        let Program { executable, claimed } = process.program()?;
+        Ok(Relative { program: executable.to_vec(), claimed: claimed.map(<[u8]>::to_vec), parent })
     }
 }
 
@@ -205,8 +218,8 @@ impl Facts for KnownProcess {
         Ok(&self.groups)
     }
 
-    fn program(&mut self) -> Result<&[u8], NoProcess> {
-        Ok(&self.program)
+    fn program(&mut self) -> Result<Program<'_>, NoProcess> {
+        Ok(Program { executable: &self.program, claimed: self.claimed.as_deref() })
     }
 
     fn realtime(&mut self) -> Result<bool, NoProcess> {

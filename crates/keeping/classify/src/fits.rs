@@ -5,8 +5,8 @@ use layout::Condition;
 use system::NoProcess;
 
 use crate::{
-    Facts, Miss,
-    compile::{Also, Fit, Program, Whose},
+    Facts, Miss, RequestedProgram,
+    compile::{Also, Fit, Whose},
     control_groups,
 };
 
@@ -20,7 +20,7 @@ impl Fit {
             return Ok(Some(Miss::Who));
         }
         if let Some(program) = &self.program
-            && !program.is(process.program()?)
+            && !program.is(&process.program()?)
         {
             return Ok(Some(Miss::Program));
         }
@@ -118,22 +118,22 @@ fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, NoProce
 }
 
 /// A relative that is gone, or can't be seen from here, runs nothing.
-fn is_program(process: &mut dyn Facts, relative: u32, program: &Program) -> bool {
+fn is_program(process: &mut dyn Facts, relative: u32, program: &RequestedProgram) -> bool {
     let own = relative == process.pid();
     if own {
-        return process.program().is_ok_and(|path| program.is(path));
+        return process.program().is_ok_and(|own| program.is(&own));
     }
-    relative > 0 && process.relative(relative).is_ok_and(|relative| program.is(&relative.program))
+    relative > 0 && process.relative(relative).is_ok_and(|relative| program.is(&relative.program()))
 }
 
-fn descends_from(process: &mut dyn Facts, program: &Program) -> Result<bool, NoProcess> {
+fn descends_from(process: &mut dyn Facts, program: &RequestedProgram) -> Result<bool, NoProcess> {
     let mut parent = process.status()?.parent;
     for _ in 0..LONGEST_CHAIN {
         if parent == 0 {
             break;
         }
         let Ok(relative) = process.relative(parent) else { break };
-        if program.is(&relative.program) {
+        if program.is(&relative.program()) {
             return Ok(true);
         }
         parent = relative.parent;

@@ -6,6 +6,7 @@
 mod configuration;
 mod facts;
 mod names;
+mod requested;
 
 mod compile;
 mod control_groups;
@@ -37,5 +38,6 @@ pub use names::Names;
 pub use outcome::{ClassifyOptions, Done, Outcome};
 pub use place::{Placed, Placer};
 pub use placed::{Memory, settle};
+pub use requested::RequestedProgram;
 pub use shells::{STRICT_SHELL, strict_shells};
 pub use sweep::{NewDirectory, sweep};

@@ -63,7 +63,7 @@ impl Placer<'_> {
         let mut outcome = Outcome {
             pid: process.pid(),
             user: process.status()?.uid,
-            program: String::from_utf8_lossy(process.program()?).into_owned(),
+            program: String::from_utf8_lossy(process.program()?.path()).into_owned(),
             explained: explained.clone(),
             goals: Vec::new(),
             done: Done::Left,

@@ -1,25 +1,27 @@
 //! Which programs that schedules wait for have a process: from the kernel's events, and from a look at all processes.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    fs,
-    path::Path,
-};
+use std::collections::{BTreeMap, HashSet};
 
+use classify::RequestedProgram;
 use events::{Event, Kind};
+use layout::Process;
 use system::ProcessReader;
 
 /// The processes of each program.
 #[derive(Debug, Default)]
 pub(crate) struct RunningPrograms {
     /// By program, as the schedule names it.
-    of: BTreeMap<String, HashSet<u32>>,
+    of: BTreeMap<String, (RequestedProgram, HashSet<u32>)>,
 }
 
 impl RunningPrograms {
     /// Looks for the processes of these programs.
     pub fn look(&mut self, programs: impl Iterator<Item = String>) {
-        self.of = programs.map(|program| (program, HashSet::new())).collect();
+        let requested = |program: &String| {
+            let process = Process::new(program).unwrap_or_else(|| Process::Name(program.clone()));
+            (RequestedProgram::new(&process), HashSet::new())
+        };
+        self.of = programs.map(|program| (program.clone(), requested(&program))).collect();
         if self.of.is_empty() {
             return;
         }
@@ -34,7 +36,7 @@ impl RunningPrograms {
 
     /// Does one of its processes live? `None`: nobody waits for it.
     pub fn runs(&self, program: &str) -> Option<bool> {
-        self.of.get(program).map(|pids| !pids.is_empty())
+        self.of.get(program).map(|(_, pids)| !pids.is_empty())
     }
 
     /// Takes an event. True if it may have changed an answer.
@@ -47,11 +49,11 @@ impl RunningPrograms {
             Kind::Exec { tgid, .. } => self.began(tgid),
             // a child is the same program until its own exec
             Kind::Fork { parent_tgid, child_tgid, .. } if parent_tgid != child_tgid => {
-                let of_parent = self.of.values_mut().filter(|pids| pids.contains(&parent_tgid));
-                of_parent.for_each(|pids| _ = pids.insert(child_tgid));
+                let of_parent = self.of.values_mut().filter(|(_, pids)| pids.contains(&parent_tgid));
+                of_parent.for_each(|(_, pids)| _ = pids.insert(child_tgid));
             }
             Kind::Exit { pid, tgid, .. } if pid == tgid => {
-                self.of.values_mut().for_each(|pids| _ = pids.remove(&tgid));
+                self.of.values_mut().for_each(|(_, pids)| _ = pids.remove(&tgid));
             }
             _ => return false,
         }
@@ -59,11 +61,11 @@ impl RunningPrograms {
     }
 
     fn counts(&self) -> Vec<bool> {
-        self.of.values().map(HashSet::is_empty).collect()
+        self.of.values().map(|(_, pids)| pids.is_empty()).collect()
     }
 
     fn began(&mut self, pid: u32) {
-        for (program, pids) in &mut self.of {
+        for (program, pids) in self.of.values_mut() {
             match is_program(pid, program) {
                 true => pids.insert(pid),
                 false => pids.remove(&pid),
@@ -73,10 +75,7 @@ impl RunningPrograms {
 }
 
 /// Is a process this program, by its path or its name?
-fn is_program(pid: u32, program: &str) -> bool {
-    if program.starts_with('/') {
-        return fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|of| of == Path::new(program));
-    }
-    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.strip_suffix(b"\n").is_some_and(|name| name == program.as_bytes())
+fn is_program(pid: u32, program: &RequestedProgram) -> bool {
+    let mut reader = ProcessReader::new();
+    reader.process(pid).and_then(|mut process| Ok(program.is(&process.program()?))).unwrap_or(false)
 }

@@ -24,7 +24,7 @@ use events::{Control, ExecGate, Notice, Watchdog};
 use kernel::{Host, Protection, Real};
 use rustix::process::getppid;
 use settings::{Controller, Version};
-use system::{NoProcess, Process, ProcessReader, Status};
+use system::{NoProcess, Process, ProcessReader, Program, Status};
 use tracing::{error, info, warn};
 
 use crate::{
@@ -299,8 +299,8 @@ impl Facts for Starting<'_> {
         self.process.groups()
     }
 
-    fn program(&mut self) -> Result<&[u8], NoProcess> {
-        Ok(&self.program)
+    fn program(&mut self) -> Result<Program<'_>, NoProcess> {
+        Ok(Program { executable: &self.program, claimed: None })
     }
 
     fn realtime(&mut self) -> Result<bool, NoProcess> {

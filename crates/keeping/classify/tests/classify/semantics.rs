@@ -251,7 +251,7 @@ impl Facts for Counted {
     fn groups(&mut self) -> Result<&[u32], NoProcess> {
         self.known.groups()
     }
-    fn program(&mut self) -> Result<&[u8], NoProcess> {
+    fn program(&mut self) -> Result<system::Program<'_>, NoProcess> {
         self.requested.push("program");
         self.known.program()
     }

@@ -43,6 +43,7 @@ pub fn someone(uid: u32, gid: u32, program: &str) -> KnownProcess {
         status: Status { uid, gid, process: 4711, parent: 300, kernel_thread: false },
         groups: Vec::new(),
         program: program.as_bytes().to_vec(),
+        claimed: None,
         realtime: false,
         command: format!("{program}\0-D\0/data\0").into_bytes(),
         environment: Some(b"HOME=/home/o\0ORACLE_SID=prod1\0ORACLE_SID=test\0".to_vec()),
@@ -50,9 +51,9 @@ pub fn someone(uid: u32, gid: u32, program: &str) -> KnownProcess {
             .to_vec(),
         session: 200,
         relatives: vec![
-            (300, Relative { program: b"/usr/bin/make".to_vec(), parent: 200 }),
-            (200, Relative { program: b"/bin/bash".to_vec(), parent: 100 }),
-            (100, Relative { program: b"/usr/sbin/sshd".to_vec(), parent: 1 }),
+            (300, Relative { program: b"/usr/bin/make".to_vec(), claimed: None, parent: 200 }),
+            (200, Relative { program: b"/bin/bash".to_vec(), claimed: None, parent: 100 }),
+            (100, Relative { program: b"/usr/sbin/sshd".to_vec(), claimed: None, parent: 1 }),
         ],
     }
 }
