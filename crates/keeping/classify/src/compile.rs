@@ -4,12 +4,13 @@
 use kernel::GroupName;
 use layout::{Account, Condition, Controllers, Matcher, NamePattern, Origin, Rule, Who};
 
-use crate::{Goal, Names, RequestedProgram};
+use crate::{Goal, Names, RequestedProgram, strays::Led};
 
 /// Rules in order; the first that fits a process counts.
 #[derive(Debug, Clone)]
 pub struct Rules {
     pub(crate) rules: Vec<Compiled>,
+    pub(crate) led: Led,
 }
 
 /// An account in a rule that is not known. The rule takes no process: one more word for it would be a guess.
@@ -104,7 +105,7 @@ impl Rules {
                 unknown: first,
             });
         }
-        (Rules { rules: compiled }, unknown)
+        (Rules { rules: compiled, led: Led::of(rules) }, unknown)
     }
 
     /// How many there are.

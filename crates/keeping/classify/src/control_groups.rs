@@ -35,12 +35,24 @@ impl Membership {
     /// From the text of `/proc/PID/cgroup`.
     pub fn of(host: &Host, text: &[u8]) -> Membership {
         let below = |at: &Hierarchy| Some((at.id, at.below_mount(&group_in(at, text)?)?));
-        let groups: Vec<(usize, String)> = host.hierarchies().iter().filter_map(below).collect();
+        let groups = host.hierarchies().iter().filter_map(below).collect();
+        Membership::new(host, text.to_vec(), groups)
+    }
+
+    fn new(host: &Host, text: Vec<u8>, groups: Vec<(usize, String)>) -> Membership {
         let is_ours = |(at, path): &&(usize, String)| {
             host.hierarchies().get(*at).is_some_and(|at| is_ours(host.base(at), path))
         };
         let ours = Present { groups: groups.iter().filter(is_ours).cloned().collect() };
-        Membership { text: text.to_vec(), groups, ours }
+        Membership { text, groups, ours }
+    }
+
+    /// Of a process as the kernel has it now; in no group if it ended.
+    pub fn of_process(host: &Host, pid: u32) -> Membership {
+        let paths = host.kernel().groups_of(host.hierarchies(), pid).unwrap_or_default();
+        let below = |(at, path): (&Hierarchy, Option<String>)| Some((at.id, at.below_mount(&path?)?));
+        let groups = host.hierarchies().iter().zip(paths).filter_map(below).collect();
+        Membership::new(host, Vec::new(), groups)
     }
 
     /// The group in one hierarchy, as a path below its mount.
@@ -108,7 +120,7 @@ impl FromIterator<(usize, String)> for Present {
     }
 }
 
-fn is_ours(base: &Base, path: &str) -> bool {
+pub(crate) fn is_ours(base: &Base, path: &str) -> bool {
     if !base.path().is_empty() {
         return path.strip_prefix(base.path()).is_some_and(|rest| rest.len() > 1 && rest.starts_with('/'));
     }

@@ -61,7 +61,7 @@ fn hierarchy<'h>(host: &'h Host, subsystem: &Subsystem) -> Option<&'h Hierarchy>
     }
 }
 
-fn everywhere<'h>(host: &'h Host, group: &GroupName) -> Vec<Seat<'h>> {
+pub(crate) fn everywhere<'h>(host: &'h Host, group: &GroupName) -> Vec<Seat<'h>> {
     let all = host.hierarchies().iter();
     let with_controller = all.filter(|at| at.controllers.iter().any(|one| *one != Controller::Core));
     with_controller.map(|at| host.seat_in(at, group)).collect()

@@ -7,6 +7,7 @@ mod configuration;
 mod facts;
 mod names;
 mod requested;
+mod strays;
 
 mod compile;
 mod control_groups;
@@ -40,4 +41,5 @@ pub use place::{Placed, Placer};
 pub use placed::{Memory, settle};
 pub use requested::RequestedProgram;
 pub use shells::{STRICT_SHELL, strict_shells};
+pub use strays::Other;
 pub use sweep::{NewDirectory, sweep};

@@ -4,7 +4,9 @@
 use layout::Controllers;
 use system::NoProcess;
 
-use crate::{Decision, Error, Explained, Facts, Goal, Membership, Placer, Rules, goals::seats, settle};
+use crate::{
+    Decision, Error, Explained, Facts, Goal, Membership, Placer, Rules, goals::seats, place::Presence, settle,
+};
 
 /// What classifying a process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,11 +78,13 @@ impl Placer<'_> {
                 return Ok(outcome);
             }
         }
-        let there = self.is_there(&outcome.goals, process)?;
+        let presence = self.presence(rules, &outcome.goals, process)?;
+        let there = presence == Presence::There;
         if options.respect_manual_moves {
             let now = Membership::of(self.host(), process.control_groups()?);
             let now = now.ours().only(&self.hierarchies(&outcome.goals));
-            explained.decision = settle(explained.decision, &now, None, None, there).0;
+            explained.decision =
+                settle(explained.decision, &now, None, None, presence != Presence::Elsewhere).0;
             outcome.explained = explained;
         }
         outcome.done = match outcome.explained.decision {
@@ -93,7 +97,7 @@ impl Placer<'_> {
                 }
             },
             // moved also if it is there: on v1 its threads may be elsewhere
-            Decision::To { .. } => match self.place_at(&outcome.goals, outcome.pid) {
+            Decision::To { .. } => match self.place_at(rules, &outcome.goals, outcome.pid) {
                 Ok(_) if there => Done::There,
                 Ok(_) => Done::Moved,
                 Err(error) => self.failed(error)?,

@@ -9,9 +9,22 @@ use system::NoProcess;
 
 use crate::{
     Error, Facts, Goal, Membership, Names, NewDirectory, Present, Rules,
+    control_groups::is_ours,
     goals::{hierarchies, seats},
     make::Maker,
+    strays::others,
 };
+
+/// Where a process is, compared with where a rule leads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// There, and in no group of another rule.
+    There,
+    /// In all directories of the rule's groups, and in a hierarchy without these in another rule's group.
+    Partly,
+    /// Not in all of them.
+    Elsewhere,
+}
 
 /// Puts processes into the groups of a configuration.
 pub struct Placer<'p> {
@@ -54,10 +67,31 @@ impl<'p> Placer<'p> {
     ///
     /// # Errors
     /// [`NoProcess`].
-    pub fn is_there(&self, goals: &[Goal], process: &mut dyn Facts) -> Result<bool, NoProcess> {
-        let Ok(seats) = seats(self.host, goals) else { return Ok(false) };
+    pub fn is_there(
+        &self,
+        rules: &Rules,
+        goals: &[Goal],
+        process: &mut dyn Facts,
+    ) -> Result<bool, NoProcess> {
+        Ok(self.presence(rules, goals, process)? == Presence::There)
+    }
+
+    pub(crate) fn presence(
+        &self,
+        rules: &Rules,
+        goals: &[Goal],
+        process: &mut dyn Facts,
+    ) -> Result<Presence, NoProcess> {
+        let Ok(seats) = seats(self.host, goals) else { return Ok(Presence::Elsewhere) };
         let here = Membership::of(self.host, process.control_groups()?);
-        Ok(seats.iter().all(|(seat, _)| here.at(seat.at.id) == Some(seat.path.as_str())))
+        let is_in = |(seat, _): &(Seat<'_>, GroupName)| here.at(seat.at.id) == Some(seat.path.as_str());
+        Ok(match seats.iter().all(is_in) {
+            false => Presence::Elsewhere,
+            true if others(self.host, goals).iter().any(|other| other.holds(rules, self.host, &here)) => {
+                Presence::Partly
+            }
+            true => Presence::There,
+        })
     }
 
     /// The hierarchies that goals are about, also of groups that are still to be made: for [`Present::only`].
@@ -71,7 +105,7 @@ impl<'p> Placer<'p> {
     /// [`Error`]; nothing was moved then.
     pub fn place(&self, rules: &Rules, rule: usize, process: &mut dyn Facts) -> Result<Placed, Error> {
         let goals = rules.goals(rule, process, self.names)?;
-        self.place_at(&goals, process.pid())
+        self.place_at(rules, &goals, process.pid())
     }
 
     /// The directories that goals lead to, made if they are to be made on demand: for a command that is to be started
@@ -91,14 +125,16 @@ impl<'p> Placer<'p> {
         Ok(seats(self.host, goals)?)
     }
 
-    /// The same for goals that are known.
+    /// The same for goals that are known. In hierarchies without the group, the process leaves the group that another rule
+    /// led it to.
     ///
     /// # Errors
     /// [`Error`].
-    pub fn place_at(&self, goals: &[Goal], pid: u32) -> Result<Placed, Error> {
+    pub fn place_at(&self, rules: &Rules, goals: &[Goal], pid: u32) -> Result<Placed, Error> {
         let mut tried = false;
         let into = loop {
-            let into = self.ready(goals)?;
+            let mut into = self.ready(goals)?;
+            into.extend(self.ways_out(rules, goals, pid));
             match self.host.move_into(&into, &[pid], What::Process) {
                 Ok(_) => break into,
                 // an empty group may have been swept away between both
@@ -106,9 +142,21 @@ impl<'p> Placer<'p> {
                 Err(error) => return Err(error.into()),
             }
         };
-        let present = into.iter().map(|(seat, _)| (seat.at.id, seat.path.clone())).collect();
+        let ours = into.iter().filter(|(seat, _)| is_ours(self.host.base(seat.at), &seat.path));
+        let present = ours.map(|(seat, _)| (seat.at.id, seat.path.clone())).collect();
         let groups = into.into_iter().map(|(seat, group)| (group, seat.directory())).collect();
         Ok(Placed { groups, present })
+    }
+
+    /// Where it goes from groups that other rules lead to.
+    fn ways_out(&self, rules: &Rules, goals: &[Goal], pid: u32) -> Vec<(Seat<'p>, GroupName)> {
+        let others = others(self.host, goals);
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let here = Membership::of_process(self.host, pid);
+        let held = others.into_iter().filter(|other| other.holds(rules, self.host, &here));
+        held.filter_map(|other| other.seat(self.host)).collect()
     }
 
     fn is_missing(&self, goal: &Goal) -> bool {

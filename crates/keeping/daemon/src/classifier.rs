@@ -417,13 +417,16 @@ impl Judge<'_> {
         let taken = |_| Trouble::NoProcess { taken: true };
         let now_at = now();
         let member = self.memberships.of(self.host, process.control_groups().map_err(taken)?);
-        let there = way.places.as_ref().is_some_and(|places| Place::hold(places, &member));
+        let strays = way.strays(&self.ruling.rules, self.host, &member);
+        let holds = || way.places.as_ref().is_some_and(|places| Place::hold(places, &member));
+        let there = strays.is_empty() && holds();
+        let hierarchies = [way.hierarchies.as_slice(), &strays].concat();
         let present = member.ours();
-        let now = present.only(&way.hierarchies);
+        let now = present.only(&hierarchies);
         // only who is in a group that this rule does not lead to can have been put there
-        let parent = if there || now.is_empty() { None } else { self.parent(process, &way.hierarchies)? };
+        let parent = if there || now.is_empty() { None } else { self.parent(process, &hierarchies)? };
         let before = match remembered {
-            Some(remembered) => Some(remembered.of_now(&now, &way.hierarchies)),
+            Some(remembered) => Some(remembered.of_now(&now, &hierarchies)),
             // a rule's doing, before we were started
             None if !now.is_empty() && now.groups().iter().all(|group| self.led.contains(group)) => {
                 Some(Memory { present: now.clone(), ..Memory::default() })
@@ -450,10 +453,11 @@ impl Judge<'_> {
             debug!(pid, "process {pid} is the daemon's own: it stays where it is");
             return Ok(Done::Left);
         }
-        let placed = self.move_into(&way, rule, pid, &member)?;
+        let is_stray = !strays.is_empty();
+        let placed = self.move_into(&way, rule, (pid, is_stray), &member)?;
         let merged = self.host.hierarchies().iter().filter_map(|at| {
             let path = placed.iter().find(|(id, _)| *id == at.id).map(|(_, path)| path.as_str());
-            let path = path.or_else(|| present.at(at.id))?;
+            let path = path.or_else(|| present.at(at.id).filter(|_| !strays.contains(&at.id)))?;
             (!path.is_empty()).then(|| (at.id, path.to_owned()))
         });
         self.memories.moved(pid, Memory { present: merged.collect(), ..memory }, self::now());
@@ -540,16 +544,17 @@ impl Judge<'_> {
         Ok(Some(self.memberships.of(self.host, text).ours().only(hierarchies)))
     }
 
-    /// Moves it; where it is then.
+    /// Moves it; where it is then. `is_stray`: it leaves groups that other rules lead to, too.
     fn move_into(
         &mut self,
         way: &RuleTarget,
         rule: usize,
-        pid: u32,
+        (pid, is_stray): (u32, bool),
         from: &Membership,
     ) -> Result<Vec<(usize, String)>, Trouble> {
         // services of systemd stay where they are, which the long way looks at
-        if let Some(places) = way.places.as_ref().filter(|_| !self.host.needs_unit()) {
+        let is_long = is_stray || self.host.needs_unit();
+        if let Some(places) = way.places.as_ref().filter(|_| !is_long) {
             match put(self.host, places, pid, from) {
                 Placement::Done => {
                     return Ok(places.iter().map(|place| (place.at, place.path.clone())).collect());
@@ -559,7 +564,7 @@ impl Judge<'_> {
             }
         }
         let placer = Placer::new(self.host, &self.ruling.desired, &self.ruling.accounts);
-        let placed = placer.place_at(&way.goals, pid);
+        let placed = placer.place_at(&self.ruling.rules, &way.goals, pid);
         let made = placer.take_made();
         let placed = placed.map_err(|error| match error.gone() {
             Some(_) => Trouble::NoProcess { taken: true },

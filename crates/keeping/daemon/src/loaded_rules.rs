@@ -3,7 +3,7 @@
 
 use std::{collections::HashSet, path::PathBuf, rc::Rc};
 
-use classify::{Configuration, Files, Goal, Placer, Rules};
+use classify::{Configuration, Files, Goal, Membership, Other, Placer, Rules};
 use files::Trust;
 use kernel::Host;
 use layout::{Desired, Diagnostic, Process, Rule, Severity};
@@ -40,6 +40,8 @@ pub(crate) struct RuleTarget {
     pub hierarchies: Vec<usize>,
     /// The directories; `None` if they are not there (yet).
     pub places: Option<Vec<Place>>,
+    /// The hierarchies without the groups, where it leaves the groups that other rules lead to.
+    others: Vec<Other>,
 }
 
 impl LoadedRules {
@@ -182,7 +184,14 @@ impl RuleTarget {
     pub fn new(goals: Vec<Goal>, placer: &Placer<'_>, host: &Host, keep_open: bool) -> RuleTarget {
         let hierarchies = placer.hierarchies(&goals);
         let places = Place::of(host, &goals, keep_open);
-        RuleTarget { goals, hierarchies, places }
+        let others = Other::of(host, &goals);
+        RuleTarget { goals, hierarchies, places, others }
+    }
+
+    /// The hierarchies in which a process is in a group of another rule's that it is to leave.
+    pub fn strays(&self, rules: &Rules, host: &Host, member: &Membership) -> Vec<usize> {
+        let held = self.others.iter().filter(|other| other.holds(rules, host, member));
+        held.map(Other::hierarchy).collect()
     }
 }
 

@@ -257,7 +257,7 @@ fn admit(
         // systemd's services stay where they are, which the long way looks at
         let goals = way.goals.clone();
         let placer = Placer::new(host, &ruling.desired, &ruling.accounts);
-        let placed = placer.place_at(&goals, pid);
+        let placed = placer.place_at(&ruling.rules, &goals, pid);
         return Ok(if placed.is_ok() { Outcome::Moved } else { Outcome::LetGo });
     }
     Ok(match put(host, places, pid, &from) {

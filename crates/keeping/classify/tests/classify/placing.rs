@@ -149,6 +149,55 @@ fn counted_cpus_of_a_template_are_refused_in_words_where_they_cannot_be_had() {
     assert!(host.seats(&name("t")).is_empty());
 }
 
+/// F2: a process that one rule led to a quota kept it under another rule, whose group had no quota.
+#[test]
+fn the_first_rule_decides_for_all_hierarchies() {
+    use settings::Controller::{Cpu, Memory};
+    let text = "rules = [{ command = \"^one\", to = \"one\" }, { command = \"^nested\", to = \"two/x\" },\n\
+                { command = \"^cpu\", to = [{ group = \"one\", controllers = [\"memory\"] }] }, { user = \"peter\", to = \"two\" }]\n";
+    let desired = desired(&[("layout.toml", text)]);
+    let (rules, _) = classify::Rules::compile(&desired.all_rules(), &Town);
+    for (rule, from, to) in [
+        (0, "two", "/"),
+        (0, "two/sub", "/"),
+        // put there by hand
+        (0, "hand", "/hand"),
+        (0, "hand/two", "/hand/two"),
+        // in the group above its own
+        (1, "two", "/two"),
+        (1, "two/y", "/two"),
+        // the rule is about memory alone
+        (2, "two", "/two"),
+    ] {
+        let fake = Fake::v1(8, 2);
+        let host = Host::new(Box::new(fake.clone())).unwrap();
+        let groups =
+            [("one", Memory), ("two/x", Memory), ("two/sub", Cpu), ("two/y", Cpu), ("hand/two", Cpu)];
+        for (group, controller) in groups {
+            host.create(&name(group), Some(&[controller]), &Default::default()).unwrap();
+        }
+        let pid = fake.spawn(1).unwrap();
+        host.move_tasks(&name(from), &[pid], kernel::What::Process).unwrap();
+        let mut process = classify::KnownProcess { pid, ..someone(1002, 100, "/bin/sh") };
+        let placer = Placer::new(&host, &desired, &Town);
+        let at = |controller| host.hierarchy_of(controller).unwrap();
+        let lines = || {
+            let group = |controller| fake.group_of(at(controller), pid).unwrap();
+            format!("3:memory:{}\n2:cpu:{}\n", group(Memory), group(Cpu)).into_bytes()
+        };
+        let goals = rules.goals(rule, &mut process, &Town).unwrap();
+        host.move_tasks(&goals[0].group, &[pid], kernel::What::Process).unwrap();
+        process.control_groups = lines();
+        let is_there = placer.is_there(&rules, &goals, &mut process).unwrap();
+        assert_eq!(is_there, to == format!("/{from}"), "{rule} {from}");
+        let placed = placer.place(&rules, rule, &mut process).unwrap();
+        assert_eq!(fake.group_of(at(Cpu), pid).unwrap(), to, "{rule} {from}");
+        assert_eq!(placed.present.at(at(Memory).id), Some(goals[0].group.path()));
+        process.control_groups = lines();
+        assert!(placer.is_there(&rules, &goals, &mut process).unwrap(), "{rule} {from}");
+    }
+}
+
 #[test]
 fn where_it_is_already_is_seen_from_one_read() {
     let fake = Fake::v1(4, 1);
@@ -158,12 +207,12 @@ fn where_it_is_already_is_seen_from_one_read() {
     let placer = Placer::new(&host, &desired, &Town);
     let mut process = someone(1002, 100, "/bin/sh");
     let goals = rules.goals(0, &mut process, &Town).unwrap();
-    assert!(!placer.is_there(&goals, &mut process).unwrap(), "there is no such group yet");
+    assert!(!placer.is_there(&rules, &goals, &mut process).unwrap(), "there is no such group yet");
     process.pid = fake.spawn(1).unwrap();
-    placer.place_at(&goals, process.pid).unwrap();
-    assert!(!placer.is_there(&goals, &mut process).unwrap());
+    placer.place_at(&rules, &goals, process.pid).unwrap();
+    assert!(!placer.is_there(&rules, &goals, &mut process).unwrap());
     process.control_groups = b"3:memory:/x\n2:cpu:/a/peter\n".to_vec();
-    assert!(placer.is_there(&goals, &mut process).unwrap());
+    assert!(placer.is_there(&rules, &goals, &mut process).unwrap());
 }
 
 /// Attack finding 5: a name that a rule could have made is no reason to remove a group.

@@ -103,10 +103,10 @@ fn running_processes_go_where_their_rule_leads_and_their_children_with_them() {
         if let Decision::To { rule } = rules.decide(&mut process).unwrap() {
             assert_ne!(pid, other_pid);
             let goals = rules.goals(rule, &mut process, &names).unwrap();
-            assert!(!placer.is_there(&goals, &mut process).unwrap());
+            assert!(!placer.is_there(&rules, &goals, &mut process).unwrap());
             placer.place(&rules, rule, &mut process).unwrap();
             let mut again = reader.process(pid).unwrap();
-            assert!(placer.is_there(&goals, &mut again).unwrap());
+            assert!(placer.is_there(&rules, &goals, &mut again).unwrap());
         }
     }
     let place = format!("/{}/root/{}", here.group, here.name());
