@@ -7,6 +7,7 @@ use settings::{Clash, GroupName};
 use units::group_path;
 
 use crate::assigned::{Assigned, BURST, QUOTA, part};
+use crate::dead_rules::dead_rules;
 use crate::demand::{CpuDemand, MemDemand, Near, Pool};
 use crate::desired::{Demands, Desired, Group};
 use crate::diagnostic::{Diagnostic, Report};
@@ -61,6 +62,7 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
     }
     units(desired, report);
     circles(desired, &groups, report);
+    dead_rules(desired, report);
     if !desired.groups.is_empty() || !desired.templates.is_empty() {
         rules(desired, &groups, report);
     }

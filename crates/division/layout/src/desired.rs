@@ -261,9 +261,19 @@ impl Desired {
                 Rule { matcher, targets: vec![target], ignore: false, ignore_rt: false }
             })
         };
-        let mut deepest: Vec<&Group> = self.groups.iter().collect();
+        self.rules.iter().cloned().chain(self.deepest().into_iter().flat_map(of_group)).collect()
+    }
+
+    /// What the rules take, in the same order.
+    pub(crate) fn matchers(&self) -> impl Iterator<Item = &Matcher> {
+        let of_rules = self.rules.iter().map(|rule| &rule.matcher);
+        of_rules.chain(self.deepest().into_iter().flat_map(|group| &group.matches))
+    }
+
+    fn deepest(&self) -> Vec<&Group> {
+        let mut deepest: Vec<&Group> = self.groups.iter().filter(|group| !group.matches.is_empty()).collect();
         deepest.sort_by_cached_key(|group| Reverse(depth(&group.name)));
-        self.rules.iter().cloned().chain(deepest.into_iter().flat_map(of_group)).collect()
+        deepest
     }
 
     /// The same without its origins, to compare the requests of two configurations.

@@ -33,6 +33,7 @@ mod cgrules;
 mod toml_file;
 
 mod check;
+mod dead_rules;
 mod join;
 mod merge;
 mod overlay;

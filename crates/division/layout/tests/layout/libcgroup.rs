@@ -247,7 +247,7 @@ fn the_flag_for_exclusive_cpus_stays_a_flag() {
 #[test]
 fn rules_are_read_in_all_their_forms() {
     let text = "# comment
-student         devices         /usergroup/students
+pupil           devices         /usergroup/students
 student:cp      devices         /usergroup/students/cp   # behind
 @admin          *               admingroup/
 \"with space\":x   cpu             y
@@ -334,6 +334,35 @@ fn a_program_below_a_per_cent_sign_is_an_exception_of_the_user_above() {
     for text in ["%:rm cpu a\n", "u cpu a\n%rm cpu a\n", "u cpu a\n%:a*b cpu a\n"] {
         assert!(said(&[("cgrules.conf", text)]).0.desired.is_none(), "{text}");
     }
+}
+
+/// A guide has the two lines of the first text: the second never held, and nothing said so.
+#[test]
+fn a_rule_that_takes_no_process_is_named() {
+    let dead = |text: &str| {
+        let (reading, text) = said(&[("cgrules.conf", text)]);
+        assert!(reading.desired.is_some(), "{text}");
+        let dead =
+            reading.diagnostics.iter().filter(|one| one.message.starts_with("this rule takes no process"));
+        dead.map(|one| (one.origin.as_ref().unwrap().line, one.also[0].0.line)).collect::<Vec<_>>()
+    };
+    for (text, lines) in [
+        ("oracle cpu,memory db\noracle blkio /iothrottle\n", vec![(2, 1)]),
+        ("* * a\noracle * b\n@dba:x * c\n", vec![(2, 1), (3, 1)]),
+        ("u:ora* cpu a\nu:oracle cpu b\nu:/bin/oracle cpu c\nu:ora_* cpu d\n", vec![(2, 1), (4, 1)]),
+        ("u cpu a ignore\nu:x cpu b\n", vec![(2, 1)]),
+        // these take someone
+        ("u:x cpu a\nu cpu b\n* cpu c\n", vec![]),
+        ("u:x cpu a\nu:y cpu b\n@u:x cpu c\nv:x cpu c\n", vec![]),
+        ("u cpu a\n% memory b\n%:x cpu c\n", vec![]),
+    ] {
+        assert_eq!(dead(text), lines, "{text}");
+    }
+    let conditions = "rules = [{ user = \"u\", parent = \"x\", to = \"a\" }, { user = \"u\", unit = \"y\", parent = \"x\", to = \"b\" },\n\
+                      { user = \"u\", unit = \"y\", to = \"c\" }]\n";
+    let (reading, text) = said(&[("layout.toml", conditions)]);
+    let dead = reading.diagnostics.iter().filter(|one| one.message.starts_with("this rule takes no process"));
+    assert_eq!(dead.count(), 1, "{text}");
 }
 
 #[test]

@@ -260,7 +260,7 @@ user = 1001
 to = [{ group = "db", controllers = ["cpu", "io"] }, { group = "db/reports", controllers = "memory" }]
 ignore_rt = true
 [[rules]]
-user = "*"
+user = "nobody"
 to = "db"
 controllers = "*"
 "#,
@@ -278,7 +278,7 @@ controllers = "*"
     let expected = [
         "*:/usr/sbin/sshd ",
         "1001 db,db/reports",
-        "* db",
+        "nobody db",
         "oracle:rman db/reports",
         "@report db/reports",
         "@writers db/reports",
