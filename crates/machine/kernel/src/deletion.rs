@@ -13,8 +13,8 @@ use crate::{Change, Error, GroupName, Host, Op, Seat, refuse_foreign};
 pub struct Contents {
     /// The groups below go too; else they keep it.
     pub groups: bool,
-    /// v1 tasks move up to the nearest group that stays, as libcgroup's commands have it; else they keep it. Tasks of
-    /// a v2 group always keep it: its parent may hold none.
+    /// Tasks move up to the nearest group that stays, as libcgroup's commands have it; else they keep it. On v2 they keep it
+    /// where that one gives controllers to groups below it, and so may hold none.
     pub tasks_move_up: bool,
 }
 
@@ -80,9 +80,9 @@ impl Host {
         let going: BTreeSet<(usize, &str)> = going(&doomed);
         let mut gone = Vec::with_capacity(doomed.len());
         for (seat, group) in &doomed {
-            let moves = contents.tasks_move_up && seat.at.version == Version::V1;
-            let removed = match moves {
-                true => self.remove_with_tasks(seat, group, heir(seat, &going)),
+            let heir = heir(seat, &going);
+            let removed = match contents.tasks_move_up && self.takes_tasks(seat, heir) {
+                true => self.remove_with_tasks(seat, group, heir),
                 false => self.remove(seat, group),
             };
             if let Err(error) = removed {
@@ -102,12 +102,18 @@ impl Host {
             let children = self.kernel.children(seat.at, &seat.path).unwrap_or_default();
             let stays =
                 |name: &String| !going.contains(&(seat.at.id, group_path::join(&seat.path, name).as_str()));
-            let moves = contents.tasks_move_up && seat.at.version == Version::V1;
+            let moves = contents.tasks_move_up && self.takes_tasks(seat, heir(seat, &going));
             if (!moves && !self.tasks_in(seat).is_empty()) || children.iter().any(stays) {
                 return Err(busy());
             }
         }
         Ok(())
+    }
+
+    /// May a group above hold tasks? The root always may.
+    fn takes_tasks(&self, seat: &Seat<'_>, heir: &str) -> bool {
+        let gives = || self.kernel.read(seat.at, heir, "cgroup.subtree_control").unwrap_or_default();
+        seat.at.version == Version::V1 || heir.is_empty() || gives().trim().is_empty()
     }
 
     /// Tasks that ended a moment ago may still hold their group: EBUSY without a task listed is tried again.
@@ -127,9 +133,14 @@ impl Host {
 
     /// The same once the tasks are moved to the group `heir`; those that are forked meanwhile, too.
     fn remove_with_tasks(&self, seat: &Seat<'_>, group: &GroupName, heir: &str) -> Result<(), Error> {
+        // on v1 one by one: a process's threads may be in different groups. On v2 a thread may not leave the others of its process
+        // for a group out of theirs: all of them move
+        let (listed, file) = match seat.at.version {
+            Version::V1 => ("tasks", "tasks"),
+            Version::V2 => ("cgroup.threads", "cgroup.procs"),
+        };
         for _ in 0..MAX_PASSES {
-            // one by one: a process's threads may be in different groups
-            let tasks = self.kernel.read(seat.at, &seat.path, "tasks").unwrap_or_default();
+            let tasks = self.kernel.read(seat.at, &seat.path, listed).unwrap_or_default();
             let tasks: Vec<u32> = tasks.lines().filter_map(|line| line.parse().ok()).collect();
             if tasks.is_empty() {
                 match self.remove(seat, group) {
@@ -140,7 +151,7 @@ impl Host {
             }
             let to = Seat { at: seat.at, path: heir.to_owned() };
             for pid in tasks {
-                match self.kernel.write(to.at, &to.path, "tasks", &pid.to_string()) {
+                match self.kernel.write(to.at, &to.path, file, &pid.to_string()) {
                     Ok(()) | Err(Errno::SRCH) => {} // or it ended meanwhile
                     Err(errno) => {
                         let named = GroupName::new(&self.named(to.at, &to.path))?;
@@ -149,7 +160,7 @@ impl Host {
                             Op::Move { pid },
                             &to,
                             &named,
-                            Some("tasks"),
+                            Some(file),
                             Some(&value),
                             errno,
                         ));

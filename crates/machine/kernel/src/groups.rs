@@ -248,6 +248,11 @@ impl Host {
         ancestors.extend(prefixes(&path));
         ancestors.pop();
         let base = self.base(at).path();
+        // those that a threaded group can have come last: with one of them a group that holds a process becomes the domain of
+        // threads, and the next one's refusal would be about that
+        let (threaded, first): (Vec<Controller>, Vec<Controller>) =
+            controllers.iter().partition(|controller| is_threaded(**controller));
+        let controllers = [first, threaded].concat();
         for ancestor in ancestors {
             let seat = Seat { at, path: ancestor.to_owned() };
             let available = self.read(&seat, group, "cgroup.controllers")?;
@@ -351,4 +356,9 @@ impl Host {
 /// `a/b/c` → `a`, `a/b`, `a/b/c`.
 fn prefixes(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at]).chain((!path.is_empty()).then_some(path))
+}
+
+/// Has a controller of v2 an effect in groups of threads (cgroup-v2.rst, Threads)?
+fn is_threaded(controller: Controller) -> bool {
+    matches!(controller, Controller::Cpu | Controller::Cpuset | Controller::Pids | Controller::PerfEvent)
 }
