@@ -41,12 +41,16 @@ const TOOLS: [Tool; 3] = [
     Tool { name: "proc", definition: proc::definition, run: proc::run },
 ];
 
+/// The release whose command line this is, as `--version` shows it.
+const VERSION: &str = concat!("1.6, as ringfence ", env!("CARGO_PKG_VERSION"), " has it");
+
 /// The name that is answered to.
 pub const NAME: &str = "cset";
 
 /// The whole definition, for the help, manual pages and completions.
 pub fn definition() -> Command {
     let command = Command::new(NAME)
+        .version(VERSION)
         .about("Create cpusets, shield CPUs and move tasks, with the command line of cset")
         .args(arguments::global())
         .arg_required_else_help(true)

@@ -81,6 +81,11 @@ impl Sets {
         Ok(self.host.seat_in(at, &set.group()?))
     }
 
+    /// Is there a group of that path, with cpusets or without?
+    pub fn is_there(&self, set: &Set) -> bool {
+        self.seat(set).is_ok_and(|seat| self.host.kernel().exists(seat.at, &seat.path))
+    }
+
     fn text(&self, set: &Set, file: &str) -> Option<String> {
         let seat = self.seat(set).ok()?;
         self.host.kernel().read(seat.at, &seat.path, file).ok().map(|text| text.trim().to_owned())

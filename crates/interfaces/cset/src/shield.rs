@@ -130,11 +130,16 @@ impl Shield<'_> {
             self.change(&own, &others)?;
             self.out.info("--> shielding modified with:");
         } else {
-            self.create(&own, &others).inspect_err(|_| {
+            self.create(&own, &others).map_err(|failure| {
                 // neither was there before; the refusal is what the user reads
                 let _ = delete(self.sets, &self.user);
                 let _ = delete(self.sets, &self.system);
+                // below a unit a set can't have CPUs of its own before Linux 6.7
+                if self.sets.host.needs_unit() {
+                    return failure.maybe_hint(Some(format!("ringfence shield {own}")));
+                }
                 self.out.info("--> failed to create shield, hint: do other cpusets exist?");
+                failure
             })?;
             self.out.info("--> activating shielding:");
         }

@@ -27,13 +27,17 @@ pub(crate) fn create(sets: &Sets, set: &Set, change: &Change<'_>) -> Result<(), 
         systemd::ensure_unit(&sets.host)?;
     }
     let wanted = Wanted { at, controllers: vec![Controller::Cpuset], group, optional: false };
+    let above = std::iter::successors(Some(set.parent()), |above| Some(above.parent()));
+    let new = above.take_while(|above| !above.is_root() && !sets.is_there(above)).collect::<Vec<Set>>();
     sets.host.create_at(&[wanted], &Access::default())?;
     let mems = sets.mems(&set.parent()).to_string();
     let mems = change.mems.or(sets.is_v1().then_some(&mems));
     let made = modify(sets, set, &Change { mems, ..*change });
     if made.is_err() {
         // the refusal is what the user reads
-        let _ = delete(sets, set);
+        for made in std::iter::once(set).chain(&new) {
+            let _ = delete(sets, made);
+        }
     }
     made
 }

@@ -241,6 +241,11 @@ fn refused(desk: &mut Desk) {
         assert!(code == 2 && out.contains("cset: **> ") && out.contains(&said), "{line}: {code} {out}");
     }
     assert!(!has(desk, "{g}"));
+    // nothing is left of a set that can't be made, and of those above it
+    assert_eq!(run(desk, "cset set -c 0 -m 4000 -s {g}/x/y").0, 2);
+    assert!(!has(desk, "{g}"));
+    let (code, version) = run(desk, "cset --version");
+    assert!(code == 0 && version.starts_with("cset 1.6"), "{version}");
     assert_eq!(run(desk, "cset nosuch").0, 1);
     assert_eq!(run(desk, "cset set --nosuch").0, 2);
 }
