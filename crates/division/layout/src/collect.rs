@@ -122,7 +122,7 @@ impl Collector {
                 let diagnostic = Diagnostic::error(error.to_string());
                 let diagnostic = match error {
                     ValueError::ReadOnly { .. } => diagnostic.at(name).hint("it can only be read"),
-                    _ => diagnostic.at(value_at),
+                    _ => diagnostic.of_value().at(value_at),
                 };
                 report.push(diagnostic.maybe_hint(error.hint()));
                 return;

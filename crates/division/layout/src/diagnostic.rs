@@ -38,18 +38,34 @@ pub struct Diagnostic {
     pub also: Vec<(Origin, String)>,
     /// How to fix it.
     pub hint: Option<String>,
+    /// Is it about a setting's value alone, which only the kernel would refuse?
+    #[serde(skip)]
+    pub is_of_value: bool,
 }
 
 impl Diagnostic {
     /// An error.
     pub fn error(message: impl Into<String>) -> Diagnostic {
         let message = message.into();
-        Diagnostic { severity: Severity::Error, message, origin: None, also: Vec::new(), hint: None }
+        Diagnostic {
+            severity: Severity::Error,
+            message,
+            origin: None,
+            also: Vec::new(),
+            hint: None,
+            is_of_value: false,
+        }
     }
 
     /// A warning.
     pub fn warning(message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(message) }
+    }
+
+    /// Says that a setting's value is wrong, and nothing else.
+    #[must_use]
+    pub(crate) fn of_value(self) -> Diagnostic {
+        Diagnostic { is_of_value: true, ..self }
     }
 
     /// Says where.

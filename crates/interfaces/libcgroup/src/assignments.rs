@@ -11,7 +11,8 @@ use settings::{NamedSetting, Side, Value, ValueError, Version};
 
 use crate::{
     arguments::{flag, ignore_default, texts, verbose},
-    failure::{Failure, NO_GROUP, NO_SETTING, warn},
+    core_files::{Back, CoreFile, Step},
+    failure::{BAD_ARGUMENTS, Failure, NO_GROUP, NO_SETTING, warn},
     machine,
     raw::Raw,
 };
@@ -54,33 +55,40 @@ pub(crate) struct Names {
 pub(crate) fn run(matches: &ArgMatches, names: Names) -> Result<u8, Failure> {
     let (variables, groups) = (texts(matches, "variable"), texts(matches, "groups"));
     let from = matches.get_one::<String>("copy-from");
-    if variables.is_empty() && from.is_none() {
-        return Err(Failure::usage("no setting is given").hint("-r cpu.shares=512, or --copy-from GROUP"));
+    if groups.is_empty() && variables.is_empty() && from.is_none() {
+        return Err(Failure::new(BAD_ARGUMENTS, "Usage is cgset -r <name=value> <relative path to cgroup>"));
     }
     if groups.is_empty() {
-        return Err(Failure::usage("no group is given"));
+        return Err(Failure::new(BAD_ARGUMENTS, "no cgroup specified"));
     }
-    let (mut values, mut raw) = (Vec::new(), Vec::new());
-    for text in &variables {
-        match value(text, names)? {
-            Wanted::Value(value) => values.push(value),
-            Wanted::Raw(wanted) => raw.push(wanted),
-        }
+    if variables.is_empty() && from.is_none() {
+        let failure = Failure::new(BAD_ARGUMENTS, "no name-value pair was set");
+        return Err(failure.hint("-r cpu.shares=512, or --copy-from GROUP"));
     }
-    let values = last_of_each(values);
+    let wanted = Wanted::read(&variables, names)?;
     let host = machine::host()?;
-    let named = |path: &&str| machine::group(&host, host.hierarchies(), path);
+    let named = |path: &&str| {
+        machine::group(&host, host.hierarchies(), &machine::resolved(path)).map_err(as_reference)
+    };
     let groups: Vec<GroupName> = groups.iter().map(named).collect::<Result<_, _>>()?;
     let from = from.map(|from| named(&from.as_str())).transpose()?;
     let mut requests = Vec::new();
     let mut notes = String::new();
     let mut texts = Vec::new();
-    for group in targets(&host, &groups, matches.get_flag("recursive"))? {
-        for raw in &raw {
+    let targets = targets(&host, &groups, matches.get_flag("recursive"))?;
+    let mut steps = Vec::new();
+    for core in &wanted.core {
+        steps.extend(core.steps(&host, &targets)?);
+    }
+    for (group, _) in targets {
+        for raw in &wanted.raw {
             texts.push(raw.text_for(&host, &group)?);
         }
+        if from.is_some() && !group.path().is_empty() {
+            host.existing(&group).map_err(|error| as_reference(error.into()))?;
+        }
         let copied = from.as_ref().map(|from| apply::copies(&host, from, &group)).transpose()?;
-        for value in copied.into_iter().flatten().chain(values.iter().cloned()) {
+        for value in copied.into_iter().flatten().chain(wanted.values.iter().cloned()) {
             match value.request(&host, &group) {
                 Ok(request) => requests.push(request),
                 Err(apply::Error::Lacks { setting, version, .. }) if names.ignore_unmappable => {
@@ -91,9 +99,11 @@ pub(crate) fn run(matches: &ArgMatches, names: Names) -> Result<u8, Failure> {
         }
     }
     // what is left to the kernel goes first: only it can refuse these, and then nothing else was changed
-    let written = Raw::write_all(&host, &texts)?;
+    let done = Step::do_all(&host, &steps)?;
+    let written = Raw::write_all(&host, &texts).inspect_err(|_| Back::take_back(&host, &done))?;
     let changes = apply::set(&host, &requests).map_err(|error| {
         Raw::put_back(&host, &written);
+        Back::take_back(&host, &done);
         as_reference(error.into())
     })?;
     if matches.get_flag("verbose") {
@@ -103,32 +113,67 @@ pub(crate) fn run(matches: &ArgMatches, names: Names) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// What `NAME=VALUE` asks for.
-enum Wanted {
+/// What all `NAME=VALUE` ask for.
+#[derive(Default)]
+struct Wanted {
+    values: Vec<SettingValue>,
+    raw: Vec<Raw>,
+    core: Vec<CoreFile>,
+}
+
+impl Wanted {
+    fn read(variables: &[&str], names: Names) -> Result<Wanted, Failure> {
+        let mut wanted = Wanted::default();
+        for text in variables {
+            // the words that scripts know
+            let wrong = || {
+                let wrong = Failure::new(BAD_ARGUMENTS, format!("wrong parameter of option -r: {text}"));
+                wrong.hint("-r NAME=VALUE, for example cpu.shares=512")
+            };
+            let (name, value) = text.split_once('=').ok_or_else(wrong)?;
+            let value = value.trim_matches(['"', '\'']);
+            if name.is_empty() || value.is_empty() {
+                return Err(wrong());
+            }
+            match CoreFile::read(name, value) {
+                Some(core) if names.only != Some(Version::V1) => wanted.core.push(core?),
+                _ => wanted.add(name, value, names)?,
+            }
+        }
+        wanted.values = last_of_each(wanted.values);
+        Ok(wanted)
+    }
+
+    fn add(&mut self, name: &str, value: &str, names: Names) -> Result<(), Failure> {
+        match setting(name, value, names)? {
+            Read::Value(value) => self.values.push(value),
+            Read::Raw(raw) => self.raw.push(raw),
+        }
+        Ok(())
+    }
+}
+
+enum Read {
     Value(SettingValue),
     Raw(Raw),
 }
 
-/// `NAME=VALUE` with its setting, for this machine. Quotes around a value that came through a script go.
-fn value(text: &str, names: Names) -> Result<Wanted, Failure> {
-    let Some((name, value)) = text.split_once('=') else {
-        return Err(Failure::usage(format!("'{text}' is not NAME=VALUE")).hint("for example cpu.shares=512"));
-    };
+/// A setting with its value, for this machine.
+fn setting(name: &str, value: &str, names: Names) -> Result<Read, Failure> {
     let found = settings::find(name)?;
     if let Some(version) = names.only.filter(|version| !is_name_of(&found, *version)) {
         let other = if version == Version::V1 { "-2" } else { "-1" };
         return Err(Failure::new(NO_SETTING, format!("{name} is no name of cgroup {version}"))
             .hint(format!("use {other}, or neither: names of both versions are known")));
     }
-    let value = value.trim_matches(['"', '\'']);
     match SettingValue::of(found.clone(), value, &system::Live) {
-        Ok((value, _)) => Ok(Wanted::Value(value)),
+        Ok((value, _)) => Ok(Read::Value(value)),
         // libcgroup has no ranges: the kernel decides; it knows how many CPUs `0-N` are
         Err(error)
             if (is_number(value) || (matches!(error, ValueError::List { .. }) && is_last_word(value)))
                 && !matches!(error, ValueError::ReadOnly { .. }) =>
         {
-            Ok(Wanted::Raw(Raw::new(found, value, error)))
+            Ok(Read::Raw(Raw::new(found, value, error)))
         }
         Err(error) => Err(error.into()),
     }
@@ -171,17 +216,18 @@ fn last_of_each(values: Vec<SettingValue>) -> Vec<SettingValue> {
     last
 }
 
-fn targets(host: &Host, groups: &[GroupName], recursive: bool) -> Result<Vec<GroupName>, Failure> {
+/// The groups, each before those below it, which are marked.
+fn targets(host: &Host, groups: &[GroupName], recursive: bool) -> Result<Vec<(GroupName, bool)>, Failure> {
     let mut targets = Vec::new();
     for group in groups {
-        targets.push(group.clone());
+        targets.push((group.clone(), false));
         if recursive {
             if !group.path().is_empty() {
                 host.existing(group)?;
             }
             let prefix = if group.path().is_empty() { "/".to_owned() } else { format!("{group}/") };
             for below in host.list(group)?.keys() {
-                targets.push(GroupName::new(&format!("{prefix}{below}"))?);
+                targets.push((GroupName::new(&format!("{prefix}{below}"))?, true));
             }
         }
     }

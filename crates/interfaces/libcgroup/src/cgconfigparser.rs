@@ -20,7 +20,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn definition() -> Command {
-    command("cgconfigparser", "Make groups, mounts and settings as configuration files say, all of it or nothing")
+    command("cgconfigparser", "Parse and load the specified cgroups configuration file: make groups, mounts and settings as it says, all of it or nothing")
         .args(files().map(|file| file.required(false)))
         .group(clap::ArgGroup::new("configuration").args(["load", "load-directory"]).multiple(true).required(true))
         .args(access())

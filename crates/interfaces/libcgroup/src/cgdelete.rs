@@ -1,18 +1,18 @@
-//! `cgdelete`: removes groups from the hierarchies that are named; v1 tasks move to the group above.
+//! `cgdelete`: removes groups from the hierarchies that are named; tasks move to the group above.
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use kernel::Contents;
+use kernel::{Contents, GroupName};
 use units::printable;
 
 use crate::{
     arguments::{command, flag, groups, ignore_default, texts},
     failure::{Failure, SYSTEM},
-    group_list::targets,
+    group_list::{Target, targets},
     machine,
 };
 
 pub(crate) fn definition() -> Command {
-    command("cgdelete", "Remove groups; tasks of cgroup v1 groups move to the group above")
+    command("cgdelete", "Remove groups; tasks move to the group above")
         .arg(groups("The group, and the controllers that it is removed from; * for all"))
         .arg(flag("recursive", 'r', "Also the groups below").long("recursive"))
         .arg(ignore_default())
@@ -32,10 +32,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<u8, Failure> {
     let host = machine::host()?;
     let mut targets = targets(&host, &arguments)?;
     // * is wherever the group is
-    targets.retain(|target| {
+    let is_there = |target: &Target<'_>| {
         let seat = target.seat(&host);
-        !target.by_star || host.kernel().exists(seat.at, &seat.path)
-    });
+        host.kernel().exists(seat.at, &seat.path)
+    };
+    let there: Vec<GroupName> =
+        targets.iter().filter(|target| is_there(target)).map(|target| target.group.clone()).collect();
+    targets.retain(|target| !target.by_star || is_there(target) || !there.contains(&target.group));
     // the reference leaves the root group as it is, and says nothing
     let doomed: Vec<_> = targets
         .iter()

@@ -14,7 +14,7 @@ use crate::{
 };
 
 pub(crate) fn definition() -> Command {
-    command("cgexec", "Run a program inside groups")
+    command("cgexec", "Run the task in given control group(s)")
         .arg(groups("The group, and the controllers whose hierarchies are meant [default: as the rules say]"))
         .arg(long_flag("sticky", "Accepted: the rules daemon leaves what was put into a group by hand"))
         .arg(flag("replace-idle", 'r', "Replace a scope's idle process; accepted and ignored"))

@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub(crate) fn definition() -> Command {
-    asking(command("cgget", "Print what groups hold"))
+    asking(command("cgget", "Print parameter(s) of given group(s)"))
         .arg(flag("mode", 'm', "Print which cgroup versions are mounted"))
         .arg(flag("versions", 'c', "Print the cgroup version of each controller"))
         .after_help("Example: cgget -r cpuset.cpus -r cpuset.mems db/oltp1 db/oltp2")

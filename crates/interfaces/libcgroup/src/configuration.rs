@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use files::Trust;
-use layout::{Account, Desired, Diagnostic, Mode, Origin, Person, Source, Spanned};
+use layout::{Account, Desired, Diagnostic, Mode, Origin, Person, Severity, Source, Spanned};
 
 use crate::failure::{BAD_CONFIGURATION, Failure, SYSTEM, warn};
 
@@ -59,6 +59,12 @@ pub(crate) fn read(files: &[PathBuf]) -> Result<Configuration, Failure> {
         None => {
             warn(&layout::render(&reading.diagnostics, &loaded.sources));
             let errors = layout::errors(&reading.diagnostics);
+            let mut wrong = reading.diagnostics.iter().filter(|one| one.severity == Severity::Error);
+            // libcgroup reads any value, and the kernel refuses it
+            if wrong.all(|one| one.is_of_value) {
+                let message = format!("Invalid argument: {errors}; nothing was changed");
+                return Err(Failure::new(SYSTEM, message));
+            }
             Err(Failure::new(status, format!("{errors}; nothing was changed")))
         }
     }

@@ -117,8 +117,21 @@ impl From<settings::GroupNameError> for Failure {
 
 impl From<kernel::Error> for Failure {
     fn from(error: kernel::Error) -> Failure {
-        Failure { message: error.to_string(), hint: error.hint(), status: of_kernel(&error) }
+        Failure { message: in_words(&error), hint: error.hint(), status: of_kernel(&error) }
     }
+}
+
+/// With the system's own words for a refusal, which scripts look for: `Invalid argument`.
+fn in_words(error: &kernel::Error) -> String {
+    let mut refused = error;
+    while let kernel::Error::PartlyDeleted { error, .. } | kernel::Error::NotMovedBack { error, .. } = refused
+    {
+        refused = error;
+    }
+    let kernel::Error::Refused(refusal) = refused else { return error.to_string() };
+    let system = std::io::Error::from_raw_os_error(refusal.errno.raw_os_error()).to_string();
+    let system = system.split(" (os error").next().unwrap_or(&system);
+    format!("{error} ({system})")
 }
 
 fn of_apply(error: &apply::Error) -> u8 {
@@ -132,7 +145,11 @@ fn of_apply(error: &apply::Error) -> u8 {
 
 impl From<apply::Error> for Failure {
     fn from(error: apply::Error) -> Failure {
-        Failure { message: error.to_string(), hint: error.hint(), status: of_apply(&error) }
+        let message = match &error {
+            apply::Error::Kernel(error) => in_words(error),
+            error => error.to_string(),
+        };
+        Failure { message, hint: error.hint(), status: of_apply(&error) }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
 use rustix::io::Errno;
-use settings::{Controller, NamedSetting, Value, Version};
+use settings::{Access, Codec, Controller, NamedSetting, Value, Version};
 use units::Limit;
 
 use crate::{
@@ -161,6 +161,10 @@ fn there(host: &Host, seat: &Seat<'_>, group: &GroupName) -> Result<(), Failure>
     Err(Failure::new(SYSTEM, message).hint(format!("cgcreate -g {label}:{group}")))
 }
 
+fn is_text(codec: Codec) -> bool {
+    matches!(codec, Codec::Text)
+}
+
 /// A setting under the name that `version` has for it, from the host's files of the other version.
 fn converted(
     host: &Host,
@@ -176,6 +180,16 @@ fn converted(
             SYSTEM,
             format!("the kernel gives group '{group}' no {name} ({} has none)", seat.directory().display()),
         ));
+    }
+    // what one version counts is not what the other does, also under the same name
+    if found
+        .side(at.version)
+        .binding()
+        .is_some_and(|binding| is_text(binding.codec) && found.setting.access == Access::Read)
+    {
+        let message = format!("cgroup {} has no equivalent of '{name}' of cgroup {version}", at.version);
+        return Err(Failure::new(NOT_CONVERTED, message)
+            .hint(format!("{name} without -1 and -2 is what the kernel has")));
     }
     let reading = apply::get(host, group, &found).map_err(|error| {
         let failure = Failure::from(error);
@@ -199,6 +213,10 @@ fn written(
     value: &Value,
     beside: &dyn Fn(&str) -> Option<String>,
 ) -> Option<String> {
+    // v1 takes -1 for no limit, and prints a number
+    if let (Version::V1, Value::Bytes(Limit::Max)) = (version, value) {
+        return Some(found.v1_without_limit().to_string());
+    }
     let writes = found.encode(version, value, beside).ok()?;
     let own: Vec<&str> =
         writes.iter().filter(|write| write.file == name).map(|write| write.text.trim()).collect();

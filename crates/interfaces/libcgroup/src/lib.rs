@@ -9,6 +9,7 @@ mod answer;
 mod arguments;
 mod assignments;
 mod configuration;
+mod core_files;
 mod file_view;
 mod raw;
 mod rules;

@@ -2,7 +2,9 @@
 
 use kernel::{GroupName, Hierarchy, Host, Owner, Real, Who};
 
-use crate::failure::Failure;
+use std::path::Path;
+
+use crate::failure::{Failure, NO_GROUP};
 
 /// The running kernel's hierarchies.
 pub(crate) fn host() -> Result<Host, Failure> {
@@ -26,6 +28,10 @@ pub(crate) fn group<'h>(
     path: &str,
 ) -> Result<GroupName, Failure> {
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    if let Some(below) = below_mount(host, path) {
+        let failure = Failure::new(NO_GROUP, format!("'{path}' is a directory and no group's name"));
+        return Err(failure.hint(format!("a group is named without its hierarchy's directory: {below}")));
+    }
     if parts.is_empty() {
         return Ok(GroupName::root());
     }
@@ -44,6 +50,25 @@ pub(crate) fn group<'h>(
         elsewhere |= there(at, &from_root);
     }
     Ok(if elsewhere { from_root } else { ours })
+}
+
+/// The name in a path that begins with a hierarchy's directory.
+fn below_mount(host: &Host, path: &str) -> Option<String> {
+    let below = |at: &Hierarchy| Path::new(path).strip_prefix(&at.mount).ok().map(Path::to_path_buf);
+    let mut below = host.hierarchies().iter().filter_map(below);
+    below.find(|below| below.components().next().is_some()).map(|below| below.display().to_string())
+}
+
+/// `a/..` by its text, as the kernel would resolve it: for groups that are there already.
+pub(crate) fn resolved(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            ".." if parts.last().is_some_and(|last| !matches!(*last, "" | "." | "..")) => _ = parts.pop(),
+            part => parts.push(part),
+        }
+    }
+    if parts.is_empty() { "/".to_owned() } else { parts.join("/") }
 }
 
 /// `USER:GROUP`, or one of the two, as numbers.

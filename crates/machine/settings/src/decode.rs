@@ -125,6 +125,11 @@ impl NamedSetting {
     }
 
     /// The huge page size in the name, in bytes.
+    /// The number that v1 prints for a limit in bytes that is none.
+    pub fn v1_without_limit(&self) -> u64 {
+        v1_unlimited(self.page())
+    }
+
     pub(crate) fn page(&self) -> Option<u64> {
         self.size.as_deref()?.parse::<Bytes>().ok().map(|bytes| bytes.0).filter(|page| *page > 0)
     }

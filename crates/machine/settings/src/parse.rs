@@ -14,8 +14,6 @@ use crate::value::{CpuMax, DeviceNumber, Hundredths, PERIOD, Value};
 /// The periods the kernel takes, in microseconds (`kernel/sched/core.c`, `max_cfs_quota_period`).
 const PERIODS: (i64, u64) = (1_000, 1_000_000);
 
-const LONG_MAX: u64 = i64::MAX.unsigned_abs();
-
 /// The facts of its machine that a value's text may need. Each is read only where the text needs it.
 pub trait Facts {
     /// The memory of the machine.
@@ -159,7 +157,8 @@ impl Reader<'_> {
             },
             "-1" | "unlimited" => minus_one && self.version == Version::V1,
             text => {
-                let printed = |bytes: u64| bytes >= v1_unlimited(self.found.page()) && bytes <= LONG_MAX;
+                // the kernel cuts larger numbers to it (`page_counter_memparse`)
+                let printed = |bytes: u64| bytes >= v1_unlimited(self.found.page());
                 let is_v1s = minus_one && self.version == Version::V1;
                 let number = || units::hexadecimal(text).map_or_else(|| text.parse().ok(), Result::ok);
                 is_v1s && self.found.setting.kind == Kind::Bytes && number().is_some_and(printed)

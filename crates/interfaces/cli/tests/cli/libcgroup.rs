@@ -10,7 +10,10 @@ use std::{
 
 use libtest_mimic::Trial;
 
-use crate::world::{Need, Scene, Ways, World};
+use crate::{
+    libcgroup_files as files,
+    world::{Need, Scene, Ways, World},
+};
 
 type Case = fn(&mut Scene);
 
@@ -32,6 +35,23 @@ const CASES: &[(&str, &[&[Need]], Case)] = &[
     ("fault 9: a value of more than a hundred characters is taken whole", CPUSET, long_value),
     ("fault 9: whom a group was given to may set it", &[&[Need::V1("pids")], &[Need::V2("pids")]], given),
     ("a task of a deleted v1 group moves to the group above", &[&[Need::V1("cpu")]], tasks_move_up),
+    (
+        "a task of a deleted v2 group moves to a group above that may hold it",
+        &[&[Need::V2("cpu"), Need::Plain]],
+        files::tasks_move_up_on_v2,
+    ),
+    (
+        "cgset hands controllers of v2 down, and takes tasks in",
+        &[&[Need::V2("cpu"), Need::V2("pids")]],
+        files::core_files,
+    ),
+    (
+        "cgxget leaves out what the other version counts, and prints no limit as v1 does",
+        CPU_MEMORY,
+        files::converted,
+    ),
+    ("cgsnapshot writes the controllers that are named", CPUSET, files::one_controller),
+    ("lists and groups are taken and refused as libcgroup does", CPUSET, files::taken),
     ("cgcreate makes all groups or none, with owners and modes", CPU, created),
     ("cgexec becomes the program, which keeps its status and its dashes", CPU, becomes),
     ("cgclassify goes on after a process that is gone", CPU, goes_on),

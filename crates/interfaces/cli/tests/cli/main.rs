@@ -29,6 +29,7 @@ mod layout_refusals;
 mod layout_studies;
 mod layouts;
 mod libcgroup;
+mod libcgroup_files;
 mod libcgroup_studies;
 mod modules;
 mod newcomers;
