@@ -4,7 +4,7 @@
 use kernel::GroupName;
 use layout::{Account, Condition, Controllers, Matcher, NamePattern, Origin, Rule, Who};
 
-use crate::{Goal, Names, RequestedProgram, strays::Led};
+use crate::{Goal, Names, RequestedProgram, led::Led};
 
 /// Rules in order; the first that fits a process counts.
 #[derive(Debug, Clone)]

@@ -5,9 +5,9 @@
 // in the order of the data's way: facts from outside, rules made ready, a process judged, put into its group
 mod configuration;
 mod facts;
+mod led;
 mod names;
 mod requested;
-mod strays;
 
 mod compile;
 mod control_groups;
@@ -21,8 +21,11 @@ mod placed;
 
 mod goals;
 mod make;
-mod outcome;
+mod strays;
+
 mod place;
+
+mod outcome;
 mod shells;
 mod sweep;
 

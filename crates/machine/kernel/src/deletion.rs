@@ -135,13 +135,15 @@ impl Host {
     fn remove_with_tasks(&self, seat: &Seat<'_>, group: &GroupName, heir: &str) -> Result<(), Error> {
         // on v1 one by one: a process's threads may be in different groups. On v2 a thread may not leave the others of its process
         // for a group out of theirs: all of them move
-        let (listed, file) = match seat.at.version {
-            Version::V1 => ("tasks", "tasks"),
-            Version::V2 => ("cgroup.threads", "cgroup.procs"),
-        };
+        let file = if seat.at.version == Version::V1 { "tasks" } else { "cgroup.procs" };
         for _ in 0..MAX_PASSES {
-            let tasks = self.kernel.read(seat.at, &seat.path, listed).unwrap_or_default();
-            let tasks: Vec<u32> = tasks.lines().filter_map(|line| line.parse().ok()).collect();
+            let tasks: Vec<u32> = match seat.at.version {
+                Version::V1 => {
+                    let tasks = self.kernel.read(seat.at, &seat.path, file).unwrap_or_default();
+                    tasks.lines().filter_map(|line| line.parse().ok()).collect()
+                }
+                Version::V2 => self.tasks_in(seat),
+            };
             if tasks.is_empty() {
                 match self.remove(seat, group) {
                     Err(Error::Refused(refusal))
