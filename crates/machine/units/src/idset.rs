@@ -303,7 +303,7 @@ impl<K> FromStr for IdSet<K> {
         loop {
             // `bitmap_find_region` of the kernel
             while cursor.take_between() {}
-            if cursor.at == list.len() {
+            if cursor.at == list.len() && (list.is_empty() || !set.is_empty()) {
                 return Ok(set);
             }
             cursor.range(&mut set)?;

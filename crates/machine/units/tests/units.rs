@@ -38,6 +38,8 @@ fn a_wrong_list_says_where_it_is_wrong() {
         ("0-", 2, "expected a number"),
         ("-1", 0, "expected a number"),
         ("1-2-3", 3, "expected ',' or '-' between numbers"),
+        // to the kernel this is the empty list, and to whoever wrote it a mistake
+        (",", 1, "expected a number"),
         ("0 -1", 2, "expected a number"),
         ("0- 1", 2, "expected a number"),
         ("0\n1", 1, "expected ',' or '-' between numbers"),

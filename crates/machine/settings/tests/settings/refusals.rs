@@ -32,7 +32,7 @@ fn nonsense_is_refused_with_its_position_or_range() {
         ("pids.max", "-5", "pids.max: -5 is out of range: 0 to 4194304"),
         ("pids.max", "4x", "pids.max: expected a whole number at position 2 of '4x'"),
         ("cpuset.cpus", "3-1", "cpuset.cpus: the end of the range is below its start at position 1 of '3-1'"),
-        ("cpuset.mems", "0,,1", "cpuset.mems: expected a number at position 3 of '0,,1'"),
+        ("cpuset.mems", "0,-,1", "cpuset.mems: expected a number at position 3 of '0,-,1'"),
         ("cpu.weight", "0", "cpu.weight: 0 is out of range: 1 to 10000"),
         ("cpu.weight", "10001", "cpu.weight: 10001 is out of range: 1 to 10000"),
         ("cpu.shares", "-2", "cpu.shares: -2 is out of range: 2 to 262144"),
