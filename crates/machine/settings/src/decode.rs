@@ -127,7 +127,8 @@ impl NamedSetting {
     /// The huge page size in the name, in bytes.
     /// The number that v1 prints for a limit in bytes that is none.
     pub fn v1_without_limit(&self) -> u64 {
-        v1_unlimited(self.page())
+        let page = self.page().unwrap_or(4096);
+        i64::MAX.unsigned_abs() / page * page
     }
 
     pub(crate) fn page(&self) -> Option<u64> {
