@@ -4,7 +4,7 @@
 
 use experiment::results::Comparison;
 
-use crate::view::View;
+use crate::view::{View, pair};
 use experiment::number;
 
 /// A published ratio beside the one seen here.
@@ -86,7 +86,7 @@ pub fn lines(view: View<'_>) -> Vec<Line> {
 fn of_comparison(comparison: &Comparison) -> Option<Line> {
     let (published, source) = comparison.published.as_ref()?;
     Some(Line {
-        what: format!("{}, {}", comparison.measure, crate::words::pair(comparison)),
+        what: format!("{}, {}", comparison.measure, pair(comparison)),
         published: *published,
         here: comparison.ratio,
         interval: comparison.interval,

@@ -125,6 +125,12 @@ impl<'a> View<'a> {
     }
 }
 
+/// `all CPUs : one CPU`, with the load.
+pub fn pair(comparison: &Comparison) -> String {
+    let load = comparison.load.as_ref().map_or_else(String::new, |load| format!(", {load}"));
+    format!("{} : {}{load}", comparison.condition, comparison.baseline)
+}
+
 /// `all CPUs`, or `all CPUs · fsync`.
 pub fn place_name((condition, load): Place<'_>) -> String {
     match load {

@@ -51,12 +51,6 @@ fn badge(verdict: Verdict) -> &'static str {
     }
 }
 
-/// `all CPUs : one CPU`, with the load.
-pub fn pair(comparison: &Comparison) -> String {
-    let load = comparison.load.as_ref().map_or_else(String::new, |load| format!(", {load}"));
-    format!("{} : {}{load}", comparison.condition, comparison.baseline)
-}
-
 /// Everything that is said of it.
 pub fn say(view: View<'_>, comparison: &Comparison) -> Said {
     Said {

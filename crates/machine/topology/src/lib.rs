@@ -2,6 +2,7 @@
 //! from `/sys` and `/proc` or from a listing, and printed in the forms people know.
 //! What a source lacks stays `None`. Never writes to the machine, never starts a program.
 
+mod bounded; // lists of its JSON
 mod machine;
 
 mod error;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuSet};
 
-use crate::read::bounded;
+use crate::bounded;
 
 /// One more than the largest CPU number that is read: the largest `CONFIG_NR_CPUS` of any architecture
 /// (x86-64, `arch/x86/Kconfig`). A bound keeps a hostile listing from asking for gigabytes.

@@ -1,11 +1,6 @@
 //! `topology`, `settings`, `doctor`, `mount`, `umount`.
 
-use std::{
-    fs,
-    io::Read,
-    os::unix::fs::FileTypeExt,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use apply::{GroupStatus, Running, State, Target};
 use plan::doctor::Finding;
@@ -13,15 +8,12 @@ use settings::{Controller, Version};
 use topology::Machine;
 use units::hint::Command;
 
-use super::{host, layouts};
+use super::{host, layouts, listings};
 use crate::{
     args::{self, Format},
     failure::{ATTENTION, Failure},
     output,
 };
-
-/// No listing of a machine is longer; a larger file was named by mistake.
-const MAX_LISTING: u64 = 64 << 20;
 
 pub fn topology(args: &args::Topology, as_json: bool) -> Result<(), Failure> {
     let machine = machine(args)?;
@@ -38,34 +30,7 @@ pub fn topology(args: &args::Topology, as_json: bool) -> Result<(), Failure> {
 }
 
 fn machine(args: &args::Topology) -> Result<Machine, Failure> {
-    if args.machine.is_empty() { Ok(Machine::live()?) } else { listings(&args.machine) }
-}
-
-/// A machine from its listings, merged.
-pub fn listings(paths: &[PathBuf]) -> Result<Machine, Failure> {
-    let mut merged: Option<Machine> = None;
-    for path in paths {
-        let machine = listing(path)?;
-        merged = Some(match merged {
-            Some(first) => first.merge(machine)?,
-            None => machine,
-        });
-    }
-    merged.ok_or_else(|| Failure::usage("no listing is named"))
-}
-
-fn listing(path: &Path) -> Result<Machine, Failure> {
-    let failed = |error: String| Failure::new(format!("cannot read {}: {error}", path.display()));
-    if fs::metadata(path).map_err(|error| failed(error.to_string()))?.file_type().is_fifo() {
-        return Err(failed("it is a named pipe, which may never end: save the listing to a file".to_owned()));
-    }
-    let file = fs::File::open(path).map_err(|error| failed(error.to_string()))?;
-    let mut text = String::new();
-    file.take(MAX_LISTING + 1).read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
-    if text.len() as u64 > MAX_LISTING {
-        return Err(failed("it is larger than 64 MiB, no listing of a machine".to_owned()));
-    }
-    Ok(Machine::from_listing(&path.display().to_string(), &text)?)
+    if args.machine.is_empty() { Ok(Machine::live()?) } else { listings::merged(&args.machine) }
 }
 
 pub fn settings(args: &args::Settings, as_json: bool) -> Result<(), Failure> {

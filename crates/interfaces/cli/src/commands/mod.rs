@@ -8,6 +8,7 @@ mod groups;
 mod isolate;
 mod lab;
 mod layouts;
+mod listings;
 mod machine;
 mod perf;
 mod program;

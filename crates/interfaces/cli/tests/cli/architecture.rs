@@ -23,7 +23,7 @@ pub fn trials() -> Vec<Trial> {
         .collect();
     let folders: BTreeMap<String, String> =
         crates.iter().map(|path| (file_name(path), file_name(path.parent().unwrap()))).collect();
-    let sources: Vec<(String, String)> = crates.iter().flat_map(|path| rust_files(path)).collect();
+    let sources: Vec<(String, String)> = crates.iter().flat_map(|path| rust_files(path, "src")).collect();
     vec![
         Trial::test("crates lie in folders of the map's order, each with a front page", {
             let (text, root) = (text.clone(), root.clone());
@@ -138,10 +138,10 @@ fn only_to_the_left(text: &str, manifests: &BTreeMap<String, String>) -> Result<
     Ok(())
 }
 
-/// With their paths from the crate's folder on.
-fn rust_files(of_crate: &Path) -> Vec<(String, String)> {
+/// Of a crate, or of one of its folders, with their paths from the crate's name on.
+pub fn rust_files(of_crate: &Path, folder: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let mut open = vec![of_crate.join("src")];
+    let mut open = vec![of_crate.join(folder)];
     while let Some(directory) = open.pop() {
         for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
             let path = entry.path();

@@ -9,8 +9,7 @@ use super::rows::{self, Group, Row};
 use super::scale::Scale;
 use super::scene::{Area, Dash, Ink, SMALL, Scene, Stroke};
 use super::text;
-use crate::view::View;
-use crate::words;
+use crate::view::{View, pair};
 use experiment::number;
 
 /// Draws these; `None` if none has a ratio.
@@ -65,7 +64,7 @@ fn groups(drawn: &[&Comparison], with_labels: bool) -> Vec<Group> {
             let heading = with_labels.then(|| comparison.measure.clone());
             groups.push(Group { heading, rows: Vec::new() });
         }
-        let label = if with_labels { words::pair(comparison) } else { String::new() };
+        let label = if with_labels { pair(comparison) } else { String::new() };
         let value = comparison.ratio.map_or_else(String::new, |ratio| format!("× {}", number::ratio(ratio)));
         if let Some(group) = groups.last_mut() {
             group.rows.push(Row { label, value, beside: String::new() });

@@ -1,12 +1,20 @@
 //! Prints the per-CPU listing: for every online CPU its physical id, siblings, core id and cores, as
-//! `/proc/cpuinfo` counts them. The reader of the same form holds the labels.
+//! `/proc/cpuinfo` counts them.
 
 use std::collections::BTreeMap;
 
-use crate::{
-    LogicalCpu, Machine, TopologyError,
-    read::cpu_listing::{MODEL, ROWS},
-};
+use crate::{LogicalCpu, Machine, TopologyError};
+
+/// The label of the first line, as `/proc/cpuinfo` pads it.
+pub(crate) const MODEL: &str = "model name      : ";
+/// The labels of the rows, in order.
+pub(crate) const ROWS: [&str; 5] = [
+    "processors  (OS CPU count)          ",
+    "physical id (processor socket)      ",
+    "siblings    (logical CPUs/socket)   ",
+    "core id     (# assigned to a core)  ",
+    "cpu cores   (physical cores/socket) ",
+];
 
 /// The listing.
 ///

@@ -10,6 +10,7 @@ mod text;
 
 pub use self::svg::{Mark, svg};
 pub use cpus::cpus;
+pub(crate) use cpus::{MODEL, ROWS as CPU_ROWS};
 pub(crate) use numactl::header as numactl_header;
 pub use numactl::numactl;
 pub use text::text;

@@ -8,18 +8,10 @@ use std::collections::BTreeMap;
 use units::CpuSet;
 
 use super::line::{Line, Lines};
-use crate::{LogicalCpu, MAX_CPUS, Machine, TopologyError};
-
-/// The label of the first line, as `/proc/cpuinfo` pads it.
-pub(crate) const MODEL: &str = "model name      : ";
-/// The labels of the rows, in order.
-pub(crate) const ROWS: [&str; 5] = [
-    "processors  (OS CPU count)          ",
-    "physical id (processor socket)      ",
-    "siblings    (logical CPUs/socket)   ",
-    "core id     (# assigned to a core)  ",
-    "cpu cores   (physical cores/socket) ",
-];
+use crate::{
+    LogicalCpu, MAX_CPUS, Machine, TopologyError,
+    print::{CPU_ROWS as ROWS, MODEL},
+};
 
 pub(super) fn read(name: &str, text: &str) -> Result<Machine, TopologyError> {
     let mut lines = Lines::new(name, text);

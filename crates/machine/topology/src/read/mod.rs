@@ -2,8 +2,7 @@
 //! recognised by its content. Never opens a listing's file itself, so that no path comes from a listing.
 
 mod block;
-pub(crate) mod bounded;
-pub(crate) mod cpu_listing;
+mod cpu_listing;
 mod hwloc;
 mod json;
 mod line;

@@ -68,7 +68,7 @@ pub fn yes(layout: &Layout<'_>) -> Command {
 
 fn elsewhere(args: &args::PlanArgs, layout: &Layout<'_>, as_json: bool) -> Result<(), Failure> {
     let observed = Observed::empty(if args.v1 { Version::V1 } else { Version::V2 });
-    let machine = commands::machine::listings(&args.machine)?;
+    let machine = commands::listings::merged(&args.machine)?;
     let facts = MachineFacts(&machine);
     let plan = ::plan::plan(&layout.desired, &machine, &observed, &facts, &Anybody);
     let plan = plan.map_err(|problems| {

@@ -40,7 +40,7 @@ struct Resized {
 pub fn simulate(args: &args::Simulate, as_json: bool) -> Result<(), Failure> {
     let desired = with_weights(desired(&args.layout)?);
     let machine =
-        if args.machine.is_empty() { Machine::live()? } else { super::machine::listings(&args.machine)? };
+        if args.machine.is_empty() { Machine::live()? } else { super::listings::merged(&args.machine)? };
     let scopes = plan::scopes(&desired, &machine, &Observed::empty(Version::V2));
     let scopes = scopes.map_err(|problems| impossible(args, &problems))?;
     let (saving, elastic): (Vec<Scope>, Vec<Scope>) =
