@@ -4,12 +4,12 @@
 use std::{collections::BTreeSet, io::ErrorKind, path::PathBuf};
 
 use kernel::GroupName;
-use knobs::{Instance, Knob, Machine};
+use knobs::{Instance, Knob};
 use policy::Scope;
 use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
-use crate::{Failure, State, Target, cpus_of, status::layout_in_effect};
+use crate::{Failure, MachineKnobs, State, Target, cpus_of, status::layout_in_effect};
 
 /// The rows of the table of knobs, with what saves energy. While the governor is `performance`, a processor refuses other
 /// preferences: this order on the way there, the other one on the way back.
@@ -63,7 +63,12 @@ impl Frequencies {
     ///
     /// # Errors
     /// The file can't be read or written: nothing new saves energy then.
-    pub fn follow(&mut self, machine: &dyn Machine, boot: &str, idle: &CpuSet) -> Result<Followed, Failure> {
+    pub fn follow(
+        &mut self,
+        machine: &dyn MachineKnobs,
+        boot: &str,
+        idle: &CpuSet,
+    ) -> Result<Followed, Failure> {
         let (stays, mut done) = self.restore(machine, boot, idle)?;
         if stays.is_empty() && idle.is_empty() {
             return Ok(done);
@@ -95,7 +100,7 @@ impl Frequencies {
                 Ok(()) => done.saving = done.saving.union(&one.instance.cpu().into_iter().collect()),
                 Err(errno) => {
                     let means = row
-                        .refusal(errno)
+                        .refusal(errno.raw_os_error())
                         .map_or_else(|| kernel::describe(errno), |one| one.means.to_owned());
                     done.left.push(format!("{} does not become {to}: {means}", one.instance));
                     self.refused.insert(one.instance.clone());
@@ -113,7 +118,7 @@ impl Frequencies {
     /// All CPUs but these have what they had. What stays as it is, as it saves energy.
     fn restore(
         &self,
-        machine: &dyn Machine,
+        machine: &dyn MachineKnobs,
         boot: &str,
         idle: &CpuSet,
     ) -> Result<(Vec<Given>, Followed), Failure> {
@@ -130,7 +135,7 @@ impl Frequencies {
     }
 
     /// What stands there and is neither ours nor as before is somebody else's.
-    fn put_back(&self, machine: &dyn Machine, given: &Given, done: &mut Followed) {
+    fn put_back(&self, machine: &dyn MachineKnobs, given: &Given, done: &mut Followed) {
         let (Some((row, to)), Ok(now)) = (row_of(given), machine.read(&given.instance)) else { return };
         if row.same(&now, &given.before) {
             return;
@@ -203,7 +208,7 @@ pub(crate) fn give_back(state: &State, target: Target<'_>) -> Vec<String> {
     })
 }
 
-fn is_idle(machine: &dyn Machine, instance: &Instance, idle: &CpuSet) -> bool {
+fn is_idle(machine: &dyn MachineKnobs, instance: &Instance, idle: &CpuSet) -> bool {
     instance.cpu().is_some_and(|cpu| idle.contains(cpu) && domain(machine, cpu).is_subset(idle))
 }
 
@@ -213,7 +218,7 @@ fn row_of(given: &Given) -> Option<(&'static Knob, &'static str)> {
 }
 
 /// The CPUs whose frequency is the same as this one's.
-fn domain(machine: &dyn Machine, cpu: usize) -> CpuSet {
+fn domain(machine: &dyn MachineKnobs, cpu: usize) -> CpuSet {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/related_cpus");
     let text = machine.read(&Instance::File(path)).unwrap_or_default();
     let all: CpuSet = text.split_whitespace().filter_map(|one| one.parse::<usize>().ok()).collect();
@@ -365,16 +370,16 @@ mod tests {
         refuses: bool,
     }
 
-    impl Machine for Tree {
+    impl MachineKnobs for Tree {
         fn look(&self, knob: &Knob) -> Vec<knobs::Seen> {
-            knobs::Files::below(&self.root).look(knob)
+            crate::KnobFiles::below(&self.root).look(knob)
         }
-        fn read(&self, instance: &Instance) -> Result<String, knobs::Errno> {
-            knobs::Files::below(&self.root).read(instance)
+        fn read(&self, instance: &Instance) -> Result<String, rustix::io::Errno> {
+            crate::KnobFiles::below(&self.root).read(instance)
         }
-        fn write(&self, instance: &Instance, text: &str) -> Result<(), knobs::Errno> {
+        fn write(&self, instance: &Instance, text: &str) -> Result<(), rustix::io::Errno> {
             if self.refuses && text == "powersave" {
-                return Err(knobs::Errno::INVAL);
+                return Err(rustix::io::Errno::INVAL);
             }
             let file = self.root.join(instance.to_string().trim_start_matches('/'));
             assert!(file.is_file(), "{instance}");

@@ -42,7 +42,7 @@ pub(crate) fn set(
             note_actual(performer, step, &actual, journal)?;
             return Ok(Done { note: Some(unset(row, instance, text, errno).in_words()), ..Done::default() });
         }
-        Err(errno) => match row.refusal(errno) {
+        Err(errno) => match row.refusal(errno.raw_os_error()) {
             Some(refusal) if refusal.stays => Some(refusal.means),
             _ => return Err(unset(row, instance, text, errno)),
         },
@@ -158,7 +158,8 @@ fn is_gone(performer: &Performer<'_>, instance: &Instance, errno: Errno) -> bool
 }
 
 fn unset(row: &Knob, instance: &Instance, text: &str, errno: Errno) -> Error {
-    let means = row.refusal(errno).map(|refusal| format!(": {}", refusal.means)).unwrap_or_default();
+    let means =
+        row.refusal(errno.raw_os_error()).map(|refusal| format!(": {}", refusal.means)).unwrap_or_default();
     let leave = format!("leave it out: {} = false", row.name);
     let hint = match errno {
         Errno::ROFS => format!("it is read-only here, as in a container; set it on the host, or {leave}"),

@@ -21,7 +21,10 @@ use rustix::{
 use settings::Controller;
 use units::CpuSet;
 
-use crate::unit_files::{NoUnits, Systemd, UnitFiles};
+use crate::{
+    machine_knobs::{KnobFiles, MachineKnobs, NoKnobs},
+    unit_files::{NoUnits, Systemd, UnitFiles},
+};
 
 /// The running system, or what a test puts in its place.
 pub trait System {
@@ -114,8 +117,8 @@ pub trait System {
         &NoUnits
     }
     /// The machine's knobs.
-    fn knobs(&self) -> &dyn knobs::Machine {
-        &knobs::NoMachine
+    fn knobs(&self) -> &dyn MachineKnobs {
+        &NoKnobs
     }
     /// Did a request to stop arrive? Checked before each step; on a request all steps done are rolled back.
     fn is_interrupted(&self) -> bool {
@@ -128,7 +131,7 @@ pub trait System {
 pub struct Running {
     /// Keeps a descriptor of every hierarchy's root.
     kernel: Real,
-    knobs: knobs::Files,
+    knobs: KnobFiles,
     systemd: Systemd,
     /// Set by a process that wants us to stop.
     stop: Arc<AtomicBool>,
@@ -259,7 +262,7 @@ impl System for Running {
         &self.systemd
     }
 
-    fn knobs(&self) -> &dyn knobs::Machine {
+    fn knobs(&self) -> &dyn MachineKnobs {
         &self.knobs
     }
 

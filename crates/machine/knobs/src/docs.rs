@@ -128,7 +128,7 @@ fn row(page: &mut String, knob: &Knob) {
     line("also written by", &knob.writers.join(", "));
     for refusal in knob.refusals {
         let then = if refusal.stays { "stays, and is reported" } else { "the change is rolled back" };
-        line(&format!("errno {}", refusal.errno.raw_os_error()), &format!("{} ({then})", refusal.means));
+        line(&format!("errno {}", refusal.errno.0), &format!("{} ({then})", refusal.means));
     }
     line("source", knob.source);
 }

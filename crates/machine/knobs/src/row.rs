@@ -1,6 +1,23 @@
 //! What a row of the table says. Data only.
 
-pub use rustix::io::Errno;
+/// A number of errno(3), as Linux has it on every architecture that has Rust's standard library.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Errno(pub i32);
+
+impl Errno {
+    /// `EPERM`.
+    pub const PERM: Errno = Errno(1);
+    /// `ENOENT`.
+    pub const NOENT: Errno = Errno(2);
+    /// `EIO`.
+    pub const IO: Errno = Errno(5);
+    /// `EBUSY`.
+    pub const BUSY: Errno = Errno(16);
+    /// `EINVAL`.
+    pub const INVAL: Errno = Errno(22);
+    /// `ENOSPC`.
+    pub const NOSPC: Errno = Errno(28);
+}
 
 /// A knob: one thing of a machine that disturbs CPUs, and where it is set.
 #[derive(Debug)]
@@ -201,9 +218,9 @@ pub struct Refusal {
 }
 
 impl Knob {
-    /// What this errno means of this row.
-    pub fn refusal(&self, errno: Errno) -> Option<&'static Refusal> {
-        self.refusals.iter().find(|refusal| refusal.errno == errno)
+    /// What this number of errno(3) means of this row.
+    pub fn refusal(&self, errno: i32) -> Option<&'static Refusal> {
+        self.refusals.iter().find(|refusal| refusal.errno.0 == errno)
     }
 
     /// What a layout that names this value, or none, requests; `None` of a row without values.

@@ -320,7 +320,7 @@ impl System for Sim {
             None => &NoUnits,
         }
     }
-    fn knobs(&self) -> &dyn knobs::Machine {
+    fn knobs(&self) -> &dyn apply::MachineKnobs {
         &self.knobs
     }
     fn boot(&self) -> String {

@@ -179,7 +179,7 @@ pub struct Knobs {
     pub faults: Arc<Faults>,
 }
 
-impl knobs::Machine for Knobs {
+impl apply::MachineKnobs for Knobs {
     fn look(&self, knob: &Knob) -> Vec<Seen> {
         let all = self.places.all().into_iter().filter(|(_, place)| place.knob == knob.name);
         let seen = |(instance, place): (Instance, Place)| Seen {

@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use libtest_mimic::Trial;
@@ -30,6 +31,10 @@ pub fn trials() -> Vec<Trial> {
             move || Ok(in_folders(&text, &folders, &root)?)
         }),
         Trial::test("a crate uses only crates to its left", move || Ok(only_to_the_left(&text, &manifests)?)),
+        Trial::test("what only computes links nothing that asks the kernel", {
+            let root = root.clone();
+            move || Ok(only_computes(&root)?)
+        }),
         Trial::test("the released program checks its counters, and a panic ends one request alone", {
             let workspace = read("Cargo.toml");
             move || Ok(release_profile(&workspace)?)
@@ -104,6 +109,39 @@ fn in_folders(text: &str, folders: &BTreeMap<String, String>, root: &Path) -> Re
     }
     let lacking = seen.iter().find(|folder| !root.join("crates").join(folder).join("README.md").exists());
     lacking.map_or(Ok(()), |folder| Err(format!("crates/{folder} has no README.md")))
+}
+
+/// Crates that read no machine: what they link, and what that links, has no system call and no D-Bus.
+const COMPUTES: [&str; 8] =
+    ["units", "settings", "knobs", "schedule", "layout", "policy", "plan", "experiment"];
+const ASKS: [&str; 3] = ["libc", "rustix", "zbus"];
+
+/// As cargo resolves them, each crate for itself: features that others switch on do not count.
+fn only_computes(root: &Path) -> Result<(), String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let tree = |arguments: &[&str]| {
+        let mut command = Command::new(&cargo);
+        command.current_dir(root).args([
+            "tree",
+            "--locked",
+            "--offline",
+            "--edges=normal",
+            "--charset=ascii",
+        ]);
+        let output = command.args(arguments).output().map_err(|error| format!("cargo tree: {error}"))?;
+        let (out, error) = (output.stdout, String::from_utf8_lossy(&output.stderr).into_owned());
+        if output.status.success() { Ok(String::from_utf8_lossy(&out).into_owned()) } else { Err(error) }
+    };
+    for name in COMPUTES {
+        let package = format!("--package=ringfence-{name}");
+        let linked = tree(&[&package, "--prefix=none", "--format={lib}"])?;
+        let Some(asks) = ASKS.iter().find(|asks| linked.lines().any(|line| line.trim() == **asks)) else {
+            continue;
+        };
+        let way = tree(&[&package, "--invert", asks])?;
+        return Err(format!("{name} links {asks}:\n{way}"));
+    }
+    Ok(())
 }
 
 /// Attack finding 30: tests run without that profile, which ended the daemon at any panic and let counters wrap.

@@ -3,7 +3,8 @@
 
 use std::{collections::BTreeMap, fs, process::Command, sync::Arc};
 
-use knobs::{Files, KNOBS, Machine, Per};
+use apply::{KnobFiles, MachineKnobs};
+use knobs::{KNOBS, Per};
 use libtest_mimic::Trial;
 use units::CpuSet;
 
@@ -62,7 +63,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
 /// Every place of every row, with its text. A thread that came or went since is nobody's.
 fn picture() -> BTreeMap<(&'static str, String), String> {
     let seen = KNOBS.iter().flat_map(|knob| {
-        let seen = Files::default().look(knob).into_iter();
+        let seen = KnobFiles::default().look(knob).into_iter();
         seen.map(|seen| ((knob.name, seen.instance.to_string()), seen.text))
     });
     seen.collect()
@@ -121,7 +122,7 @@ fn round(desk: &Desk) {
     done.dedup();
     assert!(done.len() >= 12, "{done:?}");
     for knob in KNOBS.iter().filter(|knob| knob.per == Per::Thread) {
-        for seen in Files::default().look(knob) {
+        for seen in KnobFiles::default().look(knob) {
             let cpus: CpuSet = seen.text.parse().unwrap();
             assert!(!cpus.contains(ISOLATED), "{}: {cpus}", seen.instance);
         }
@@ -155,7 +156,7 @@ fn moved(desk: &Desk) {
     desk.ends("apply {d}/m.toml {s}", 0);
     let isolated: CpuSet = other.to_string().parse().unwrap();
     let threads = KNOBS.iter().filter(|knob| knob.per == Per::Thread);
-    for seen in threads.flat_map(|knob| Files::default().look(knob)) {
+    for seen in threads.flat_map(|knob| KnobFiles::default().look(knob)) {
         let Some(then) = before.get(&("kernel-threads", seen.instance.to_string())) else { continue };
         let then: CpuSet = then.parse().unwrap();
         let (rest, now): (_, CpuSet) = (then.difference(&isolated), seen.text.parse().unwrap());

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use apply::{KnobFiles, MachineKnobs as _};
 use experiment::{
     Note,
     file::{Condition, Settings},
     results::Setting,
 };
-use knobs::{Encoding, Errno, Files, Instance, Isolation, Knob, Machine as _, Per, Request, Want};
+use knobs::{Encoding, Instance, Isolation, Knob, Per, Request, Want};
+use rustix::io::Errno;
 use units::CpuSet;
 
 use super::{
@@ -72,7 +74,7 @@ pub(super) fn isolate(
     isolation: &Isolation,
     journal: &mut Journal,
 ) -> Result<(Vec<Place>, Note, Vec<Setting>), Error> {
-    let machine = Files::default();
+    let machine = KnobFiles::default();
     let seen: Vec<_> = isolation.knobs().into_iter().flat_map(|knob| machine.look(knob)).collect();
     let wants = isolation.wants(&seen);
     // a place that no owner may write stays as it is. Threads that are off the CPUs already are known ones afterwards, and the
@@ -122,12 +124,12 @@ pub(super) fn isolate(
     Ok((places.clone(), Note::Isolated { text }, reported.collect()))
 }
 
-fn set(machine: &Files, place: &Place) -> Result<Done, Error> {
+fn set(machine: &KnobFiles, place: &Place) -> Result<Done, Error> {
     let Some(row) = knobs::find(&place.knob) else { return Ok(Done::Gone) };
     match machine.write(&place.at.at, &place.text) {
         Ok(()) => Ok(Done::Set),
         Err(errno) if is_gone(errno) => Ok(Done::Gone),
-        Err(errno) => match row.refusal(errno) {
+        Err(errno) => match row.refusal(errno.raw_os_error()) {
             Some(refusal) if refusal.stays => Ok(Done::Stays(refusal.means)),
             _ => Err(refused(place, &place.text, errno)),
         },
@@ -145,7 +147,7 @@ fn refused(place: &Place, text: &str, errno: Errno) -> Error {
 /// Puts all places back, the last first, and with the thread that starts others those which it started since. Goes on behind
 /// a refusal and reports the first.
 pub(super) fn give_back(places: &[Place]) -> Result<usize, Error> {
-    let machine = Files::default();
+    let machine = KnobFiles::default();
     let (mut count, mut first) = (0, Ok(()));
     for place in places.iter().rev() {
         let Some(row) = knobs::find(&place.knob) else { continue };
@@ -157,7 +159,9 @@ pub(super) fn give_back(places: &[Place]) -> Result<usize, Error> {
         }
         match machine.write(&place.at.at, &place.before) {
             Ok(()) => count += 1,
-            Err(errno) if is_gone(errno) || row.refusal(errno).is_some_and(|refusal| refusal.stays) => {}
+            Err(errno)
+                if is_gone(errno)
+                    || row.refusal(errno.raw_os_error()).is_some_and(|refusal| refusal.stays) => {}
             Err(errno) => first = first.and(Err(refused(place, &place.before, errno))),
         }
     }
@@ -165,7 +169,7 @@ pub(super) fn give_back(places: &[Place]) -> Result<usize, Error> {
     first.map(|()| count)
 }
 
-fn started_since(machine: &Files, places: &[Place]) {
+fn started_since(machine: &KnobFiles, places: &[Place]) {
     let starts = |place: &&Place| matches!(place.at.at, Instance::Thread { thread: STARTS_THREADS, .. });
     let Some(place) = places.iter().find(starts) else { return };
     let Some(row) = knobs::find(&place.knob).filter(|row| row.per == Per::Thread) else { return };

@@ -3,7 +3,8 @@
 
 use std::{collections::BTreeMap, fs};
 
-use knobs::{Files, KNOBS, Machine as _};
+use apply::{KnobFiles, MachineKnobs as _};
+use knobs::KNOBS;
 use rustix::process::Signal;
 
 use super::{Lab, text};
@@ -49,7 +50,7 @@ const INTERVAL: &str = "/proc/sys/vm/stat_interval";
 
 /// Every place of every row. Threads come and go.
 fn picture() -> BTreeMap<String, String> {
-    let seen = KNOBS.iter().flat_map(|knob| Files::default().look(knob));
+    let seen = KNOBS.iter().flat_map(|knob| KnobFiles::default().look(knob));
     seen.map(|seen| (format!("{} {}", seen.knob, seen.instance), seen.text)).collect()
 }
 

@@ -6,17 +6,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Access, access};
-use units::ProcStat;
+use knobs::{Instance, Knob, Per, Seen};
+use rustix::{
+    fs::{Access, access},
+    io::Errno,
+};
+use units::{CpuSet, ProcStat};
 
-use crate::{Encoding, Errno, Instance, Knob, Per, Seen, read_only, text};
+use crate::read_only;
 
 /// `PF_KTHREAD` and `PF_NO_SETAFFINITY` in linux/sched.h.
 const OF_KERNEL: u64 = 0x0020_0000;
 const BOUND: u64 = 0x0400_0000;
 
 /// The knobs of a machine, or what a test puts in their place.
-pub trait Machine {
+pub trait MachineKnobs {
     /// What is there of a row, in the order of names; what can't be read is left out.
     fn look(&self, knob: &Knob) -> Vec<Seen>;
     /// The text at one place, without the newline.
@@ -39,9 +43,9 @@ pub trait Machine {
 
 /// A machine without any.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct NoMachine;
+pub struct NoKnobs;
 
-impl Machine for NoMachine {
+impl MachineKnobs for NoKnobs {
     fn look(&self, _knob: &Knob) -> Vec<Seen> {
         Vec::new()
     }
@@ -61,14 +65,14 @@ impl Machine for NoMachine {
 
 /// The running machine, or a copy of its files below a directory.
 #[derive(Debug, Clone, Default)]
-pub struct Files {
+pub struct KnobFiles {
     root: PathBuf,
 }
 
-impl Files {
+impl KnobFiles {
     /// Those below a directory. Threads are always the running machine's, so that only files are looked at.
-    pub fn below(root: impl Into<PathBuf>) -> Files {
-        Files { root: root.into() }
+    pub fn below(root: impl Into<PathBuf>) -> KnobFiles {
+        KnobFiles { root: root.into() }
     }
 
     fn is_copy(&self) -> bool {
@@ -128,7 +132,7 @@ impl Files {
     }
 }
 
-impl Machine for Files {
+impl MachineKnobs for KnobFiles {
     fn look(&self, knob: &Knob) -> Vec<Seen> {
         match knob.per {
             Per::Thread => self.threads(|thread| movable(knob, thread)),
@@ -165,7 +169,7 @@ impl Machine for Files {
             }
             Instance::Thread { thread, started, .. } => {
                 is_same(*thread, *started)?;
-                let cpus = text::cpus(Encoding::Affinity, text).ok_or(Errno::INVAL)?;
+                let cpus: CpuSet = text.trim().parse().map_err(|_| Errno::INVAL)?;
                 threads::set_cpus_of(*thread, &cpus).map_err(|error| errno(&error))
             }
             Instance::Policy { policy_of, started, .. } => {
@@ -237,7 +241,7 @@ fn is_same(thread: u32, started: u64) -> Result<(), Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find;
+    use knobs::find;
 
     #[test]
     fn files_of_a_pattern_are_found_read_and_written() {
@@ -248,7 +252,7 @@ mod tests {
             fs::write(at.join("smp_affinity_list"), "0-3\n").unwrap();
         }
         fs::write(directory.path().join("proc/irq/default_smp_affinity"), "f\n").unwrap();
-        let files = Files::below(directory.path());
+        let files = KnobFiles::below(directory.path());
         let seen = files.look(find("interrupts").unwrap());
         let paths: Vec<String> = seen.iter().map(|seen| seen.instance.to_string()).collect();
         assert_eq!(paths, ["/proc/irq/2/smp_affinity_list", "/proc/irq/10/smp_affinity_list"]);
@@ -263,12 +267,27 @@ mod tests {
     }
 
     #[test]
+    fn the_tables_numbers_are_those_of_linux() {
+        let numbers = [
+            (knobs::Errno::PERM, Errno::PERM),
+            (knobs::Errno::NOENT, Errno::NOENT),
+            (knobs::Errno::IO, Errno::IO),
+            (knobs::Errno::BUSY, Errno::BUSY),
+            (knobs::Errno::INVAL, Errno::INVAL),
+            (knobs::Errno::NOSPC, Errno::NOSPC),
+        ];
+        for (ours, linux) in numbers {
+            assert_eq!(ours.0, linux.raw_os_error());
+        }
+    }
+
+    #[test]
     fn threads_of_the_kernel_are_known_by_their_start() {
         // where /proc shows no threads of the kernel, as in a container, there is nothing to find
-        for seen in Files::default().look(find("kernel-threads").unwrap()) {
+        for seen in KnobFiles::default().look(find("kernel-threads").unwrap()) {
             let Instance::Thread { thread, started, comm } = seen.instance else { panic!("no thread") };
             let other = Instance::Thread { thread, started: started + 1, comm };
-            assert_eq!(Files::default().read(&other), Err(Errno::SRCH));
+            assert_eq!(KnobFiles::default().read(&other), Err(Errno::SRCH));
         }
     }
 }

@@ -2,13 +2,12 @@
 
 use std::{fs, path::Path};
 
+use knobs::ReadOnly;
 use rustix::{
     fs::{AtFlags, CWD, StatxFlags, statx},
     thread::{CapabilitySet, capabilities},
 };
 use units::hint::Command;
-
-use crate::instance::ReadOnly;
 
 /// The mount that a file is in; the file itself where the kernel does not say (before Linux 5.8).
 pub(crate) fn of(file: &Path) -> ReadOnly {
