@@ -43,6 +43,7 @@ mod reported;
 mod scheduled;
 mod script;
 mod simulated;
+mod sizes;
 mod top;
 #[cfg(target_arch = "x86_64")]
 mod tracer;
@@ -81,6 +82,7 @@ fn main() {
     let trials = [
         architecture::trials(),
         modules::trials(),
+        sizes::trials(),
         words::trials(),
         hint_sources::trials(),
         permission::trials(&world),

@@ -14,6 +14,8 @@ use libtest_mimic::Trial;
 use crate::architecture::{crate_directories, rust_files};
 use names::{Crate, Name};
 
+pub use names::is_for_tests;
+
 pub fn trials() -> Vec<Trial> {
     let paths = crate_directories(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
     // in a VM there is no source
