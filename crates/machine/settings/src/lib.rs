@@ -31,8 +31,8 @@ mod group_name;
 mod docs;
 
 pub use by_file::{
-    AdminFiles, adds_to_line, as_written, changes, has_period, initial, is_by_key, is_changed_by_others, pairs, reach,
-    suspends, turn, usage,
+    AdminFiles, adds_to_line, as_written, changes, has_period, initial, is_by_key, is_changed_by_others,
+    pairs, reach, suspends, turn, usage,
 };
 pub use decode::DecodeError;
 pub use docs::{describe, markdown, range};

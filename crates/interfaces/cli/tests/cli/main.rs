@@ -132,8 +132,10 @@ fn main() {
         units_elastic::trials(&world),
         units_exclusive::trials(&world),
     ];
-    let (parallel, alone): (Vec<Trial>, Vec<Trial>) =
-        trials.into_iter().flatten().partition(|trial| IN_PARALLEL.iter().any(|of| trial.name().starts_with(of)));
+    let (parallel, alone): (Vec<Trial>, Vec<Trial>) = trials
+        .into_iter()
+        .flatten()
+        .partition(|trial| IN_PARALLEL.iter().any(|of| trial.name().starts_with(of)));
     let only = std::env::var("RF_PARALLEL").unwrap_or_default();
     let mut failed = false;
     if only != "no" {

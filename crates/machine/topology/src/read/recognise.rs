@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::{cpu_listing, hwloc, lscpu, lscpu_table, lstopo, numactl};
-use crate::{Machine, SourceKind, TopologyError};
+use crate::{Machine, SourceKind, TopologyError, print::CPU_ROWS};
 
 /// A reader of one format.
 type Reader = fn(&str, &str) -> Result<Machine, TopologyError>;
@@ -41,7 +41,7 @@ fn starts(line: &str, is_first: bool) -> Option<Format> {
             listing(SourceKind::Hwloc, hwloc::read)
         }
         _ if line.starts_with("available:") => listing(SourceKind::Numactl, numactl::read),
-        _ if line.starts_with("model name ") || line.starts_with(cpu_listing::ROWS[0].trim_end()) => {
+        _ if line.starts_with("model name ") || line.starts_with(CPU_ROWS[0].trim_end()) => {
             listing(SourceKind::CpuListing, cpu_listing::read)
         }
         _ if line.starts_with(SUMMARY) => listing(SourceKind::Lscpu, lscpu::read),
