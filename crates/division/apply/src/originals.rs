@@ -243,7 +243,7 @@ mod tests {
     fn original(text: &str) -> Original {
         let line = serde_json::json!({
             "generation": 3, "boot": "b", "path": "g", "inode": 7, "group": "g", "file": "cpuset.cpus", "text": text,
-            "spot": { "label": "cpuset", "mount": "/sys/fs/cgroup/cpuset" },
+            "spot": { "label": "cpuset", "mount": "/groups/cpuset" },
         });
         serde_json::from_value(line).unwrap()
     }

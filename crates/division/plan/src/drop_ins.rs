@@ -38,7 +38,7 @@ pub fn is_drop_in(text: &str) -> bool {
 
 /// How lines of somebody's in our drop-in file go on: from a file of their own.
 pub fn keep_lines(path: &Path) -> String {
-    let to = path.with_file_name("50-kept.conf");
+    let to = path.with_file_name("50-local.conf");
     let mv = Command::new("mv -n").arg(path.to_string_lossy()).arg(to.to_string_lossy());
     format!("{mv} keeps them in force; what Ringfence wrote goes from it by hand")
 }

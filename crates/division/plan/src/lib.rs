@@ -2,6 +2,7 @@
 //! and what the kernel has. Never touches the machine; what it must know of it is handed in.
 
 // single settings: what is requested, in which order, and back
+mod cpuset_files;
 mod order;
 mod request;
 mod restore;

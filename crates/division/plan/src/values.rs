@@ -325,19 +325,15 @@ pub(crate) fn requests(values: &[Valued<'_>]) -> Vec<SettingRequest> {
     values.iter().filter(is_state).map(|valued| valued.request(valued.value.clone())).collect()
 }
 
-/// The steps that make the values so, in an order that the kernel takes; but for the rules of devices, which are
-/// [`crate::devices`]'s.
-pub(crate) fn steps(
-    values: &[Valued<'_>],
-    observed: &Observed,
-    problems: &mut Vec<Problem>,
+/// What has to be written, each with the value that requests it.
+fn requested<'v, 'd>(
+    values: &'v [Valued<'d>],
     lints: &mut Vec<Lint>,
-) -> Vec<Step> {
+) -> (Vec<SettingRequest>, Vec<&'v Valued<'d>>) {
     let mut requests: Vec<SettingRequest> = Vec::new();
-    let mut of_request: Vec<&Valued<'_>> = Vec::new();
+    let mut of_request: Vec<&'v Valued<'d>> = Vec::new();
     // as the layout says, but written from what another file has
-    let mut worked_out: Vec<&Valued<'_>> = Vec::new();
-    let mut steps: Vec<Step> = Vec::new();
+    let mut worked_out: Vec<&'v Valued<'d>> = Vec::new();
     let is_state = |valued: &&Valued<'_>| {
         // those of devices are not for here
         let rules = matches!(valued.value, Value::Rules(_));
@@ -374,18 +370,33 @@ pub(crate) fn steps(
         requests.push(valued.request(valued.value.clone()));
         of_request.push(valued);
     }
-    let is_suspended = |place: &Place, file: &str| {
-        let suspends = |name: &&str| {
-            let now = observed.file(place, name).unwrap_or_default();
-            settings::suspends(place.version, name, now).contains(&file)
-        };
-        let same = values.iter().filter(|valued| valued.place == *place);
-        same.into_iter().any(|valued| valued.written().iter().any(suspends) && valued.is_held())
+    (requests, of_request)
+}
+
+/// Is the file without effect, as another one has what the layout says (an idle group has no weight)?
+fn is_suspended(values: &[Valued<'_>], observed: &Observed, write: &crate::Write) -> bool {
+    let suspends = |name: &&str| {
+        let now = observed.file(&write.place, name).unwrap_or_default();
+        settings::suspends(write.place.version, name, now).contains(&write.file.as_str())
     };
+    let mut same = values.iter().filter(|valued| valued.place == write.place);
+    same.any(|valued| valued.written().iter().any(suspends) && valued.is_held())
+}
+
+/// The steps that make the values so, in an order that the kernel takes; but for the rules of devices, which are
+/// [`crate::devices`]'s.
+pub(crate) fn steps(
+    values: &[Valued<'_>],
+    observed: &Observed,
+    problems: &mut Vec<Problem>,
+    lints: &mut Vec<Lint>,
+) -> Vec<Step> {
+    let (requests, of_request) = requested(values, lints);
+    let mut steps: Vec<Step> = Vec::new();
     match writes(&requests, &|place, file| observed.file_to_come(place, file)) {
         Ok(writes) => {
             for write in writes {
-                if is_suspended(&write.place, &write.file) {
+                if is_suspended(values, observed, &write) {
                     continue;
                 }
                 let valued = of_request[write.requests[0]];

@@ -153,7 +153,8 @@ impl Snapshot<'_> {
                 }
             }
         }
-        if lines.is_empty() {
+        let has_v1 = self.host.hierarchies().iter().any(|at| at.version == Version::V1);
+        if lines.is_empty() && !(has_v1 && hierarchies.is_empty()) {
             return;
         }
         lines.sort_by_key(|(place, _)| *place);

@@ -13,6 +13,7 @@ use units::hint::{self, Command};
 
 use crate::{
     GroupName, Host, Op, Refusal, Seat, explain_write,
+    explain_write::{THREADED_ELSEWHERE, of_whole_processes},
     scene::{Finding, Scene, ancestors, found},
     unit_of,
 };
@@ -213,7 +214,12 @@ fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
             } else {
                 format!("its type is '{kind}': a whole process belongs into the threaded subtree's root")
             };
-            found(cause, scene.set("cgroup.type", "threaded"))
+            match of_whole_processes(scene) {
+                Some(name) => {
+                    found(format!("{cause}; its parent hands out {name}"), THREADED_ELSEWHERE.to_owned())
+                }
+                None => found(cause, scene.set("cgroup.type", "threaded")),
+            }
         }
         Errno::AGAIN => {
             let (limit, current) = (scene.text("pids.max"), scene.text("pids.current"));

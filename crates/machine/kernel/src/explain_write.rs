@@ -457,25 +457,16 @@ fn group_type(scene: &Scene<'_>, value: &str) -> Finding {
             format!("only 'threaded' can be written, and there is no way back (it is '{now}')"),
             format!("{}, and create it again", scene.command("delete")),
         ),
-        Errno::OPNOTSUPP | Errno::BUSY => {
-            let controllers = scene
-                .parent()
-                .map(|parent| scene.text_in(parent, "cgroup.subtree_control"))
-                .unwrap_or_default();
-            let domain = controllers
-                .split_whitespace()
-                .find(|name| !matches!(*name, "cpu" | "cpuset" | "pids" | "perf_event"));
-            match domain {
-                Some(name) => found(
-                    format!("its parent hands out {name}, which works only on whole processes"),
-                    "make a threaded group below a parent that hands out only cpu, cpuset, pids and perf_event",
-                ),
-                None => found(
-                    format!("it is '{now}', and holds processes or enables controllers for groups below it"),
-                    format!("empty it first: {}", scene.command("get").arg("cgroup.procs")),
-                ),
-            }
-        }
+        Errno::OPNOTSUPP | Errno::BUSY => match of_whole_processes(scene) {
+            Some(name) => found(
+                format!("its parent hands out {name}, which works only on whole processes"),
+                THREADED_ELSEWHERE,
+            ),
+            None => found(
+                format!("it is '{now}', and holds processes or enables controllers for groups below it"),
+                format!("empty it first: {}", scene.command("get").arg("cgroup.procs")),
+            ),
+        },
         _ => None,
     }
 }
@@ -566,4 +557,15 @@ fn last_resort(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
         ),
         _ => None,
     }
+}
+
+/// Where a group of threads can be.
+pub(crate) const THREADED_ELSEWHERE: &str =
+    "make a threaded group below a parent that hands out only cpu, cpuset, pids and perf_event";
+
+/// A controller that the group's parent hands out and that keeps the group from being threaded.
+pub(crate) fn of_whole_processes(scene: &Scene<'_>) -> Option<String> {
+    let controllers = scene.text_in(scene.parent()?, "cgroup.subtree_control");
+    let threaded = |name: &&str| matches!(*name, "cpu" | "cpuset" | "pids" | "perf_event");
+    controllers.split_whitespace().find(|name| !threaded(name)).map(str::to_owned)
 }

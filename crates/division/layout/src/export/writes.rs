@@ -84,8 +84,7 @@ fn of_settings(values: &[(&Assigned, Value)], version: Version, lost: &mut Vec<D
     let (mut joined, clashes) = settings::join(each);
     for Clash { first, second } in clashes {
         let [one, other] = [first, second].map(|index| values[index].0);
-        let message =
-            format!("{} says otherwise than {}, which counts here", other.found.name, one.found.name);
+        let message = format!("{} contradicts {}, which counts here", other.found.name, one.found.name);
         lost.push(not_there(&message, None, other));
     }
     joined.sort_by_key(|one| rows.get(one.found.setting.name));

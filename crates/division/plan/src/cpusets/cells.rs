@@ -8,6 +8,7 @@ use units::{CpuSet, group_path};
 
 use crate::{
     Observed, Place, SeenGroup, SeenHierarchy,
+    cpuset_files::{CPUS, EXCLUSIVE, ISOLATED, MEMS, PARTITION},
     resolve::{Landscape, Resolved},
     sequence::{Cell, Flag},
     tree::{Branch, Exclusive, Tree, list},
@@ -39,16 +40,6 @@ impl Lane {
     }
 }
 
-/// A group's own list of CPUs.
-pub const CPUS: &str = "cpuset.cpus";
-/// A group's own list of memory nodes.
-pub(crate) const MEMS: &str = "cpuset.mems";
-/// v2's flag: `member`, `root` or `isolated`.
-pub const PARTITION: &str = "cpuset.cpus.partition";
-/// v2's list of CPUs for partitions (Linux 6.7).
-pub const EXCLUSIVE: &str = "cpuset.cpus.exclusive";
-/// The root's list, of the same age.
-pub const ISOLATED: &str = "cpuset.cpus.isolated";
 const CLONE: &str = "cgroup.clone_children";
 
 /// A directory that a cell stands for.

@@ -17,8 +17,8 @@ use crate::{
 use cells::{Field, Lane};
 use writes::Writer;
 
-pub(crate) use cells::MEMS;
-pub use cells::{CPUS, EXCLUSIVE, ISOLATED, PARTITION};
+pub(crate) use crate::cpuset_files::MEMS;
+pub use crate::cpuset_files::{CPUS, EXCLUSIVE, ISOLATED, PARTITION};
 
 /// The steps for all cpusets of the tree; no step for what is as it should be.
 pub(crate) fn steps(

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use settings::{GroupName, Version};
 use units::CpuSet;
 
-use super::cells::{EXCLUSIVE, Field, Lane};
+use super::cells::{Field, Lane};
+use crate::cpuset_files::EXCLUSIVE;
 use crate::{
     Action, Step,
     resolve::Resolved,

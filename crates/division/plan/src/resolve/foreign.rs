@@ -7,7 +7,7 @@ use units::{CpuSet, group_path};
 
 use crate::{
     Observed,
-    cpusets::{CPUS, PARTITION},
+    cpuset_files::{CPUS, PARTITION},
     tree::{Tree, list},
 };
 

@@ -23,7 +23,7 @@ const BAD: &[(&str, i32, &[&str])] = &[
     ("set {g} pids.max=1.5", 2, &["pids.max", "hint:"]),
     ("set {g} pids.max=99999999999999999999999", 2, &["pids.max", "hint:"]),
     ("set {g} cpuset.cpus=3-1", 2, &["the end of the range is below its start", "position 1"]),
-    ("set {g} cpuset.cpus=0,,2", 2, &["expected a number", "position 3"]),
+    ("set {g} cpuset.cpus=0,x,2", 2, &["expected a number", "position 3"]),
     ("set {g} 'io.max=/no/such/device riops=10'", 2, &["/no/such/device"]),
     ("set {g} 'io.max=8:16 speed=10'", 2, &["speed", "hint:"]),
     ("set {g} memory.current=1", 2, &["memory.current can't be set"]),

@@ -263,7 +263,7 @@ fn by_hand(world: &Arc<World>) {
     assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), edited);
     says(&unit.desk.ends("status {s}", 3), &["of generation 1, which was undone, is in force"]);
     // as the hint says
-    let kept = unit.drop_in().with_file_name("50-kept.conf");
+    let kept = unit.drop_in().with_file_name("50-local.conf");
     fs::rename(unit.drop_in(), &kept).unwrap();
     unit.desk.ends("apply {d}/l.toml {s}", 0);
     assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), applied);

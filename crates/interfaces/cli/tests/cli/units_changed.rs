@@ -98,10 +98,10 @@ fn others_file(world: &Arc<World>) {
     unit.desk.ends("apply {d}/other.toml {s}", 0);
     unit.desk.ends("undo 0 {s}", 0);
     assert_eq!(fs::read_to_string(unit.drop_in()).unwrap(), theirs);
-    fs::rename(unit.drop_in(), unit.drop_in().with_file_name("50-kept.conf")).unwrap();
+    fs::rename(unit.drop_in(), unit.drop_in().with_file_name("50-local.conf")).unwrap();
     unit.desk.ends("apply {d}/l.toml {s}", 0);
     unit.desk.ends("undo {s}", 0);
-    let kept = unit.drop_in().with_file_name("50-kept.conf");
+    let kept = unit.drop_in().with_file_name("50-local.conf");
     assert_eq!(fs::read_to_string(&kept).unwrap(), theirs);
     fs::remove_file(kept).unwrap();
 }

@@ -306,6 +306,11 @@ fn by_hand(world: &Arc<World>) {
     systemctl(&["daemon-reload"]);
     unit.control("restart");
     says(&unit.desk.ends("status {s}", 3), &["was changed since it was applied", "applied root, now member"]);
+    // lines of somebody else's are not lost
+    let (code, _, error) = unit.desk.run("apply {d}/l.toml {s}");
+    assert!(code == 1 && error.contains("its lines would be lost"), "{code}: {error}");
+    fs::write(unit.drop_in(), drop_in).unwrap();
+    systemctl(&["daemon-reload"]);
     unit.desk.ends("apply {d}/l.toml {s}", 0);
     unit.desk.ends("status {s}", 0);
     unit.desk.ends("undo 0 {s}", 0);

@@ -113,7 +113,7 @@ fn rejected_runs_are_counted_and_their_figures_are_not() {
     all.extend(wild);
     let (cells, comparisons) = summarise(&experiment, &design(), &all);
     assert_eq!((cells[1].rejected, cells[1].values.len()), (2, 6));
-    assert_eq!(cells[1].rejected_values, [5000.0, 7000.0], "they are kept, and decide nothing");
+    assert_eq!(cells[1].rejected_values, [5000.0, 7000.0], "they are recorded and decide nothing");
     assert_eq!(cells[1].warnings, []);
     assert_eq!((comparisons[0].rejected, comparisons[0].runs), ((0, 2), (6, 6)));
     assert_eq!(comparisons[0].verdict, Verdict::Faster);

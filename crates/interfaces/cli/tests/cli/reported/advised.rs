@@ -67,7 +67,7 @@ fn missing(stage: &mut Stage<'_>) {
     let directory = stage.directory("{g}-rt", "pids");
     let (_, _, error) = stage.desk.run(&format!("cgset -r pids.max=8 {}", directory.display()));
     let group = stage.fill("{g}-rt");
-    assert!(error.contains(&format!("did you mean {group}?")) && !error.contains("create"), "{error}");
+    assert!(error.contains(&format!("directory: {group}")) && !error.contains("create"), "{error}");
     stage.desk.ends("delete {g}-rt", 0);
     for line in ["set {g} pids.max=7", "run {g} -- true"] {
         let (_, _, error) = stage.desk.run(line);
