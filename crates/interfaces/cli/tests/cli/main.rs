@@ -34,6 +34,7 @@ mod libcgroup_studies;
 mod modules;
 mod newcomers;
 mod page;
+mod page_faults;
 mod permission;
 mod recipes;
 mod reference;
@@ -101,6 +102,7 @@ fn main() {
         newcomers::trials(&world),
         unit_names::trials(&world),
         documents::trials(&world),
+        page_faults::trials(&world),
         recipes::trials(&world),
         book::trials(),
         completion::trials(&world),
