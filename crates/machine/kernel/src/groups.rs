@@ -299,6 +299,9 @@ impl Host {
                 change(Some(file), access.tasks, access.tasks_mode)?;
             } else if access.admin_files.has(seat.at.version, file) {
                 change(Some(file), access.admin, access.file_mode)?;
+            } else {
+                // what reaches beyond the group stays its keeper's alone to write
+                change(Some(file), Who::default(), access.file_mode.map(|mode| mode & !0o022))?;
             }
         }
         change(None, access.admin, access.directory_mode)

@@ -181,7 +181,6 @@ fn hints(world: &World) {
     };
     let group = world.group("a $(touch x)");
     let name = group.to_string();
-    whole(world.host.existing(&group).expect_err("there is no such group").hint(), &name);
     world.make(&group, &[Pids]);
     world.make(&world.group("a $(touch x)/b c"), &[Pids]);
     let refusal = refused(world.host.delete(&group, false), Errno::BUSY, "1 group below it");
