@@ -660,18 +660,18 @@ pub const ROWS: &[Row] = &[
     },
     Row {
         name: "a thread is not moved into a v2 group that is not threaded",
-        needs: &[Need::AnyV2, Need::Plain],
-        before: &["create {g} -c core"],
-        refused: "move --threads {g} {pid}",
-        says: &["its type is 'domain'", "hint: ringfence set {g} cgroup.type=threaded"],
+        needs: V2,
+        before: &["create {g}/a -c core", "move {g} {pid}"],
+        refused: "move --threads {g}/a {pid}",
+        says: &["its type is 'domain'", "hint: ringfence set {g}/a cgroup.type=threaded"],
         ..ROW
     },
     Row {
         name: "a thread is not moved into a v2 group that can't be threaded",
-        needs: &[Need::AnyV2, Need::Systemd], // our unit hands out io
-        before: &["create {g} -c core"],
-        refused: "move --threads {g} {pid}",
-        says: &["its type is 'domain'", "its parent hands out", "hint: make a threaded group below"],
+        needs: &[Need::V2("memory")],
+        before: &["create {g}/a -c memory"],
+        refused: "move --threads {g}/a {pid}",
+        says: &["its type is 'domain'", "its parent hands out memory", "hint: make a threaded group below"],
         then: Words("it has no command"),
         ..ROW
     },
