@@ -24,11 +24,11 @@ const RUNS: usize = 40;
 const BOUNDS: &[(&str, i64, Option<&str>)] = &[
     ("ringfence set --quiet {g} {s}=512", 75, Some("cgset -r {s}=512 {g}")),
     ("ringfence get {g} {s}", 65, Some("cgget -r {s} {g}")),
-    ("ringfence run {g} -- /bin/true", 100, Some("cgexec -g cpu:{g} /bin/true")),
+    ("ringfence run {g} -- /bin/true", 100, Some("cgexec -g cpu,memory,pids:{g} /bin/true")),
     ("ringfence list {g}", 65, None),
     ("cgset -r {s}=512 {g}", 70, Some("cgset -r {s}=512 {g}")),
     ("cgget -r {s} {g}", 65, Some("cgget -r {s} {g}")),
-    ("cgexec -g cpu:{g} /bin/true", 102, Some("cgexec -g cpu:{g} /bin/true")),
+    ("cgexec -g cpu,memory,pids:{g} /bin/true", 102, Some("cgexec -g cpu,memory,pids:{g} /bin/true")),
 ];
 
 /// Of the functions that `crates/interfaces/cli/order` names, how many per cent may be missing in the program.
@@ -43,11 +43,9 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let (bounds, order) = (release.clone().unwrap_or_default(), release.clone().unwrap_or_default());
     let of = world.clone();
     vec![
-        suite::trial(
-            "page faults: commands take no more than their bounds",
-            lacks(&[Need::Groups, Need::On("cpu")]),
-            { move || within_bounds(&of, &bounds) },
-        ),
+        suite::trial("page faults: commands take no more than their bounds", lacks(&[Need::Usual]), {
+            move || within_bounds(&of, &bounds)
+        }),
         suite::fallible(
             "page faults: the order of functions names those of the program",
             lacks(&[Need::Sources, Need::Program("nm"), Need::Program("c++filt")]),
@@ -58,7 +56,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
 
 fn within_bounds(world: &Arc<World>, program: &Path) {
     let scene = Scene::new(world, "page faults");
-    scene.ok("create {g} -c cpu");
+    scene.ok("create {g} -c cpu,memory,pids");
     let setting = if world.has(Need::V1("cpu")) { "cpu.shares" } else { "cpu.weight" };
     let links = tempfile::tempdir().unwrap();
     for name in ["ringfence", "cgset", "cgget", "cgexec"] {
