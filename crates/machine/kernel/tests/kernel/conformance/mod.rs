@@ -32,6 +32,8 @@ pub struct Case {
     needs: fn(&World) -> bool,
     /// What is on the machine that makes it impossible, in words.
     blocked: fn(&World) -> Option<String>,
+    /// No test can make the situation on a real kernel.
+    in_memory_alone: bool,
     run: Run,
 }
 
@@ -42,7 +44,7 @@ enum Run {
 
 /// A case for the worlds that have its subject.
 pub fn case(name: &str, needs: fn(&World) -> bool, run: fn(&World)) -> Case {
-    Case { name: name.to_owned(), needs, blocked: |_| None, run: Run::Code(run) }
+    Case { name: name.to_owned(), needs, blocked: |_| None, in_memory_alone: false, run: Run::Code(run) }
 }
 
 /// Each case, with whether the world has its subject.
@@ -68,7 +70,7 @@ pub fn cases(world: &World) -> Vec<(Case, bool)> {
     });
     let rows = writes::rows().map(|row| {
         let (name, run) = (row.name.to_owned(), Run::Row(row));
-        (Case { name, needs: |_| true, blocked: |_| None, run }, row.fits(world))
+        (Case { name, needs: |_| true, blocked: |_| None, in_memory_alone: false, run }, row.fits(world))
     });
     code.chain(rows).collect()
 }
@@ -77,6 +79,11 @@ pub fn cases(world: &World) -> Vec<(Case, bool)> {
 const LACKS: &str = "another version, controller or file";
 
 impl Case {
+    /// The same case, for the kernel in memory alone.
+    pub fn in_memory_alone(self) -> Case {
+        Case { in_memory_alone: true, ..self }
+    }
+
     /// The same case, not run (and that said) where something of others' is in its way.
     pub fn unless(self, blocked: fn(&World) -> Option<String>) -> Case {
         Case { blocked, ..self }
@@ -84,6 +91,9 @@ impl Case {
 
     /// A real kernel that lacks the subject reports it; the one in memory has another of its versions for it.
     pub fn trial(self, kind: WorldKind, fits: bool) -> Option<Trial> {
+        if self.in_memory_alone && kind == WorldKind::Real {
+            return None;
+        }
         match (fits, kind) {
             (true, _) => Some(self.run_on(kind)),
             (false, WorldKind::Real) => {

@@ -28,11 +28,7 @@ pub fn cases() -> Vec<Case> {
         case("a_group_below_a_frozen_one_does_not_thaw", freezes, held_from_above),
         case("a_task_moved_into_a_frozen_group_freezes", freezes, moved_in),
         case("the_state_shows_how_a_task_is_frozen", freezes, task_state),
-        case(
-            "a_task_that_waits_for_the_disk_keeps_a_group_from_freezing",
-            |world| freezes(world) && world.fake().is_some(),
-            stuck,
-        ),
+        case("a_task_that_waits_for_the_disk_keeps_a_group_from_freezing", freezes, stuck).in_memory_alone(),
         case("a_freeze_reaches_tasks_that_are_in_the_group_elsewhere", apart, brought),
         case("a_task_that_the_freezer_has_in_another_group_makes_a_freeze_fail", apart, out_of_reach),
         case("no_program_is_started_in_a_frozen_group", freezes, refused_run),
