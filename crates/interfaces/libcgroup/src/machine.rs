@@ -54,9 +54,10 @@ pub(crate) fn group<'h>(
 
 /// The name in a path that begins with a hierarchy's directory.
 fn below_mount(host: &Host, path: &str) -> Option<String> {
-    let below = |at: &Hierarchy| Path::new(path).strip_prefix(&at.mount).ok().map(Path::to_path_buf);
-    let mut below = host.hierarchies().iter().filter_map(below);
-    below.find(|below| below.components().next().is_some()).map(|below| below.display().to_string())
+    host.hierarchies().iter().find_map(|at| {
+        let below = Path::new(path).strip_prefix(&at.mount).ok()?.to_str()?.trim_matches('/');
+        (!below.is_empty()).then(|| host.named(at, below))
+    })
 }
 
 /// `a/..` by its text, as the kernel would resolve it: for groups that are there already.
