@@ -128,7 +128,7 @@ pub fn coverage(
     covered
 }
 
-/// What the layout decides of a text: a period alone is written with the quota that is there, which stays nobody's.
+/// What the layout decides of a text: a period alone is written with the quota that is there, which the layout does not decide.
 fn decided_text(write: &Write, requests: &[SettingRequest]) -> String {
     let parts = write.requests.iter().filter_map(|index| match &requests[*index].value {
         Value::CpuMax(part) => Some(*part),

@@ -373,14 +373,19 @@ fn requested<'v, 'd>(
     (requests, of_request)
 }
 
-/// Is the file without effect, as another one has what the layout says (an idle group has no weight)?
-fn is_suspended(values: &[Valued<'_>], observed: &Observed, write: &crate::Write) -> bool {
-    let suspends = |name: &&str| {
-        let now = observed.file(&write.place, name).unwrap_or_default();
-        settings::suspends(write.place.version, name, now).contains(&write.file.as_str())
-    };
-    let mut same = values.iter().filter(|valued| valued.place == write.place);
-    same.any(|valued| valued.written().iter().any(suspends) && valued.is_held())
+/// Files without effect, as another one has what the layout says (an idle group has no weight).
+fn suspended<'v>(values: &'v [Valued<'_>], observed: &Observed) -> HashSet<(&'v Place, &'static str)> {
+    let mut suspended = HashSet::new();
+    for valued in values {
+        for name in valued.written() {
+            let now = observed.file(&valued.place, name).unwrap_or_default();
+            let files = settings::suspends(valued.place.version, name, now);
+            if !files.is_empty() && valued.is_held() {
+                suspended.extend(files.iter().map(|file| (&valued.place, *file)));
+            }
+        }
+    }
+    suspended
 }
 
 /// The steps that make the values so, in an order that the kernel takes; but for the rules of devices, which are
@@ -392,11 +397,12 @@ pub(crate) fn steps(
     lints: &mut Vec<Lint>,
 ) -> Vec<Step> {
     let (requests, of_request) = requested(values, lints);
+    let suspended = suspended(values, observed);
     let mut steps: Vec<Step> = Vec::new();
     match writes(&requests, &|place, file| observed.file_to_come(place, file)) {
         Ok(writes) => {
             for write in writes {
-                if is_suspended(values, observed, &write) {
+                if suspended.contains(&(&write.place, write.file.as_str())) {
                     continue;
                 }
                 let valued = of_request[write.requests[0]];

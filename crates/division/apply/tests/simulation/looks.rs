@@ -20,7 +20,7 @@ struct Desk {
 }
 
 impl Desk {
-    /// What the act comes to, in looks at directories.
+    /// How many looks at directories the act takes.
     fn looks(&self, act: impl FnOnce(&State, Target<'_>)) -> usize {
         let clocks = Clocks { wall: 1_700_000_000, since_boot: 1000, boot: 1 };
         let faults: Arc<Faults> = Faults::at(Vec::new());

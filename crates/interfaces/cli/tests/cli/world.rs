@@ -57,7 +57,7 @@ pub enum Need {
     Sources,
     /// That all programs of the machine may be moved.
     OthersMoved,
-    /// So many NUMA nodes.
+    /// At least so many NUMA nodes.
     Nodes(usize),
 }
 
