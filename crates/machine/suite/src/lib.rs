@@ -3,6 +3,8 @@
 //! `scripts/test` finds a test that no machine ran.
 #![allow(clippy::panic, reason = "a suite that can't read its list must not pass")]
 
+mod turn;
+
 use std::{collections::BTreeSet, ffi::OsStr, fs, path::Path};
 
 use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
@@ -24,7 +26,12 @@ pub fn fallible(
     lacks: Option<String>,
     run: impl FnOnce() -> Result<(), Failed> + Send + 'static,
 ) -> Trial {
-    let trial = Trial::test(name, run);
+    let name = name.into();
+    let of = name.clone();
+    let trial = Trial::test(name, move || {
+        let _turn = turn::take(&of);
+        run()
+    });
     match lacks {
         Some(lacks) => trial.with_ignored_flag(true).with_kind(format!("needs {lacks}")),
         None => trial,

@@ -23,7 +23,8 @@ pub fn run() -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads = Some(1);
     let root = rustix::process::geteuid().is_root();
-    let mut trials: Vec<Trial> = workloads::TESTS.map(|(name, test)| Trial::test(name, test)).into();
+    let mut trials: Vec<Trial> =
+        workloads::TESTS.map(|(name, test)| suite::fallible(name, None, test)).into();
     let as_root: [(&str, Test); 2] = [
         ("a_loop_device_is_gone_after_its_use", a_loop_device_is_gone_after_its_use),
         ("a_loop_device_is_gone_after_sigkill", a_loop_device_is_gone_after_sigkill),
@@ -44,10 +45,12 @@ pub fn run() -> ExitCode {
     trials.extend(as_root.map(|(name, test)| {
         let missing = missing_tool(name);
         let kind = missing.map_or_else(|| "root".to_owned(), |tool| format!("root, {tool}"));
-        Trial::test(name, test).with_ignored_flag(!root || missing.is_some()).with_kind(kind)
+        suite::fallible(name, None, test).with_ignored_flag(!root || missing.is_some()).with_kind(kind)
     }));
     let (name, test) = conditions::CPU_OF_ITS_OWN;
-    trials.push(Trial::test(name, test).with_ignored_flag(!root || cpus < 2).with_kind("root, 2 CPUs"));
+    trials.push(
+        suite::fallible(name, None, test).with_ignored_flag(!root || cpus < 2).with_kind("root, 2 CPUs"),
+    );
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 

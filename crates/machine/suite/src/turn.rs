@@ -1,0 +1,78 @@
+//! Two suites can run beside each other on one machine: most of their tests wait most of the time. Those that concern every group of the
+//! machine, or measure it, have it to themselves.
+
+use std::{fs::File, io, path::Path};
+
+/// Names a file that suites lock which run at the same time.
+const TURN: &str = "RF_TURN";
+
+/// How the names of the tests begin that run beside none of another suite.
+const ALONE: &[&str] = &[
+    // cpu_exclusive: no group beside may have the CPU
+    "refused: a cpuset is not exclusive",
+    "reference: cgset -r cpuset.cpu_exclusive",
+    // what is counted on each CPU of the machine
+    "isolate: ",
+];
+
+/// Held while a test runs.
+pub struct Turn {
+    _file: File,
+}
+
+/// Waits until this test may run: at once, where `RF_TURN` names no file.
+pub fn take(test: &str) -> Option<Turn> {
+    let path = std::env::var_os(TURN)?;
+    let alone = ALONE.iter().any(|beginning| test.starts_with(beginning));
+    let turn = wait(Path::new(&path), alone);
+    Some(turn.unwrap_or_else(|error| panic!("{TURN}: {}: {error}", path.display())))
+}
+
+fn wait(path: &Path, alone: bool) -> io::Result<Turn> {
+    let open = |path: &Path| File::options().append(true).create(true).open(path);
+    // a test that waits for the machine holds back those that come after it
+    let next = open(&path.with_extension("next"))?;
+    next.lock()?;
+    let file = open(path)?;
+    if alone { file.lock() } else { file.lock_shared() }?;
+    Ok(Turn { _file: file })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::mpsc::{RecvTimeoutError, channel},
+        thread,
+        time::Duration,
+    };
+
+    use super::*;
+
+    #[test]
+    fn tests_run_beside_each_other_but_for_one_that_has_the_machine() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("turn");
+        let (one, other) = (wait(&path, false).unwrap(), wait(&path, false).unwrap());
+        let (send, sent) = channel();
+        let in_thread = |alone| {
+            let (path, send) = (path.clone(), send.clone());
+            thread::spawn(move || {
+                let turn = wait(&path, alone).unwrap();
+                send.send(alone).unwrap();
+                drop(turn);
+            })
+        };
+        let waiting = in_thread(true);
+        let next = File::open(path.with_extension("next")).unwrap();
+        while next.try_lock().is_ok() {
+            next.unlock().unwrap();
+            thread::yield_now();
+        }
+        assert_eq!(sent.recv_timeout(Duration::from_millis(50)), Err(RecvTimeoutError::Timeout));
+        let behind = in_thread(false);
+        drop((one, other));
+        assert_eq!((sent.recv(), sent.recv()), (Ok(true), Ok(false)));
+        waiting.join().unwrap();
+        behind.join().unwrap();
+    }
+}
