@@ -40,6 +40,7 @@ $(RINGFENCE):
 	@echo "nothing is built: make build" >&2; false
 
 # packages of the built program, in target/debian and target/generate-rpm
+deb rpm: export CARGO_PROFILE_RELEASE_LTO = fat
 deb: build
 	scripts/install deb
 	scripts/package deb
