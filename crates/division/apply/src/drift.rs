@@ -1,6 +1,6 @@
 //! How a group differs from what was applied to it, as data and in words.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use units::hint::Command;
@@ -150,17 +150,8 @@ impl std::fmt::Display for Drift {
             Drift::Owner { file, requested, actual } => {
                 write!(f, "{}: applied {requested}, now {actual}", file.display())
             }
-            Drift::Gone { directory, alike } if alike.is_empty() => {
-                write!(f, "{} is gone: it was removed or renamed", directory.display())
-            }
             Drift::Gone { directory, alike } => {
-                let alike: Vec<String> = alike.iter().map(|other| other.display().to_string()).collect();
-                write!(
-                    f,
-                    "{} is gone: it was removed, or renamed to {}, where its values are in force",
-                    directory.display(),
-                    alike.join(" or ")
-                )
+                write!(f, "{} is gone: it was removed{}", directory.display(), or_renamed(alike))
             }
             Drift::Renamed { directory, to, is_there } => {
                 let other = if *is_there { ", and another was made" } else { "" };
@@ -221,24 +212,36 @@ impl std::fmt::Display for Drift {
             }
             Drift::InvalidPartition { state } => write!(f, "the kernel keeps the partition invalid: {state}"),
             Drift::Outside { directory, processes, of, split } => {
-                let whole = (!processes.is_empty()).then(|| {
-                    let what = if *of == 1 { "process" } else { "processes" };
-                    let are = if processes.len() == 1 { "is" } else { "are" };
-                    (format!("{} of {of} {what} {are}", processes.len()), processes)
-                });
-                let in_part = split.iter().map(|split| {
-                    let Split { process, outside, of } = split;
-                    let are = if outside.len() == 1 { "is" } else { "are" };
-                    (format!("{} of {of} threads of process {process} {are}", outside.len()), outside)
-                });
-                let all = whole.into_iter().chain(in_part).map(|(who, numbers)| {
-                    let directory = directory.display();
-                    format!("{who} not in {directory}: what is set there does not hold for {}", few(numbers))
-                });
-                f.write_str(&all.collect::<Vec<String>>().join("; "))
+                f.write_str(&outside(directory, processes, *of, split))
             }
         }
     }
+}
+
+/// What else than a removal may have happened to a directory that is gone.
+fn or_renamed(alike: &[PathBuf]) -> String {
+    if alike.is_empty() {
+        return " or renamed".to_owned();
+    }
+    let alike: Vec<String> = alike.iter().map(|other| other.display().to_string()).collect();
+    format!(", or renamed to {}, where its values are in force", alike.join(" or "))
+}
+
+fn outside(directory: &Path, processes: &[u32], of: usize, split: &[Split]) -> String {
+    let are = |outside: &[u32]| if outside.len() == 1 { "is" } else { "are" };
+    let whole = (!processes.is_empty()).then(|| {
+        let what = if of == 1 { "process" } else { "processes" };
+        (format!("{} of {of} {what} {}", processes.len(), are(processes)), processes)
+    });
+    let in_part = split.iter().map(|Split { process, outside, of }| {
+        let who = format!("{} of {of} threads of process {process} {}", outside.len(), are(outside));
+        (who, outside.as_slice())
+    });
+    let all = whole.into_iter().chain(in_part).map(|(who, numbers)| {
+        let directory = directory.display();
+        format!("{who} not in {directory}: what is set there does not hold for {}", few(numbers))
+    });
+    all.collect::<Vec<String>>().join("; ")
 }
 
 /// The first of them.

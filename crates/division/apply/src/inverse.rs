@@ -52,14 +52,12 @@ pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
         (Act::DisableControllers { place, names }, Before::Controllers { off, owners, lists, .. }) => {
             let names: Vec<String> = names.iter().filter(|name| !off.contains(name)).cloned().collect();
             let all = (!names.is_empty()).then(|| Act::EnableControllers { place: place.clone(), names });
-            let owners = owners.iter().map(|(path, owners)| Act::RestoreOwners {
-                place: Place { path: path.clone(), ..place.clone() },
-                owners: owners.clone(),
-            });
-            let lists = lists.iter().map(|(path, files)| Act::Refill {
-                place: Place { path: path.clone(), ..place.clone() },
-                files: files.clone(),
-            });
+            let owners = owners
+                .iter()
+                .map(|(path, owners)| Act::RestoreOwners { place: at(place, path), owners: owners.clone() });
+            let lists = lists
+                .iter()
+                .map(|(path, files)| Act::Refill { place: at(place, path), files: files.clone() });
             acts(all.into_iter().chain(lists).chain(owners).collect())
         }
         (Act::Write { place, file, text }, Before::Files(files)) => {
@@ -67,21 +65,7 @@ pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
         }
         (Act::Write { place, file, text }, Before::ListsBelow { own, below }) => {
             let mut inverse = written(entry, place, (file, text), own);
-            for (path, list) in below {
-                match given_back(text, list) {
-                    Some(rules) => inverse.acts.extend(rules.into_iter().map(|rule| Act::Write {
-                        place: Place { path: path.clone(), ..place.clone() },
-                        file: "devices.allow".to_owned(),
-                        text: rule,
-                    })),
-                    None => {
-                        let cannot = inverse.cannot.map_or_else(String::new, |cannot| format!("{cannot}; "));
-                        inverse.cannot = Some(format!(
-                            "{cannot}the group at {path} stays without {text}: v1 does not show whether it was denied there before"
-                        ));
-                    }
-                }
-            }
+            below.iter().for_each(|(path, list)| inverse.add_given_back(place, text, path, list));
             inverse
         }
         (Act::InheritSet { place, file }, Before::Files(files)) => {
@@ -98,29 +82,55 @@ pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
             Act::SetDevices { place, .. } | Act::RestoreDevices { place, .. },
             Before::DevicesBelow { own, below },
         ) => {
-            let restore = |path: &str, rules: Option<String>| Act::RestoreDevices {
-                place: Place { path: path.to_owned(), ..place.clone() },
-                rules,
-            };
-            let below = below.iter().map(|(path, rules)| restore(path, Some(rules.clone())));
-            acts(std::iter::once(restore(&place.path, own.clone())).chain(below).collect())
+            let own = Act::RestoreDevices { place: place.clone(), rules: own.clone() };
+            let below = below.iter().map(|(path, rules)| Act::RestoreDevices {
+                place: at(place, path),
+                rules: Some(rules.clone()),
+            });
+            acts(std::iter::once(own).chain(below).collect())
         }
         (Act::SetOwnership { place, .. } | Act::RestoreOwners { place, .. }, Before::Owners(owners)) => {
             acts(vec![Act::RestoreOwners { place: place.clone(), owners: owners.clone() }])
         }
         (Act::MoveTasksAway { place, .. } | Act::RestoreAffinities { place, .. }, _) => {
-            let mut threads: Vec<Affinity> = Vec::new();
-            for affinity in affinities {
-                // what a thread had first is what it had before
-                let known =
-                    |other: &Affinity| other.thread == affinity.thread && other.started == affinity.started;
-                if !threads.iter().any(known) {
-                    threads.push((*affinity).clone());
-                }
-            }
-            acts(vec![Act::RestoreAffinities { place: place.clone(), threads }])
+            acts(vec![Act::RestoreAffinities { place: place.clone(), threads: first_of_each(affinities) }])
         }
         _ => Inverse::default(),
+    }
+}
+
+/// Another group of the same hierarchy.
+fn at(place: &Place, path: &str) -> Place {
+    Place { path: path.to_owned(), ..place.clone() }
+}
+
+/// What a thread had first is what it had before.
+fn first_of_each(affinities: &[&Affinity]) -> Vec<Affinity> {
+    let mut threads: Vec<Affinity> = Vec::new();
+    for affinity in affinities {
+        let known = |other: &Affinity| other.thread == affinity.thread && other.started == affinity.started;
+        if !threads.iter().any(known) {
+            threads.push((*affinity).clone());
+        }
+    }
+    threads
+}
+
+impl Inverse {
+    /// Adds the rules that the group at `path` lost from its list by a deny to a group above.
+    fn add_given_back(&mut self, above: &Place, deny: &str, path: &str, list: &str) {
+        let Some(rules) = given_back(deny, list) else {
+            let cannot = self.cannot.take().map_or_else(String::new, |cannot| format!("{cannot}; "));
+            self.cannot = Some(format!(
+                "{cannot}the group at {path} stays without {deny}: v1 does not show whether it was denied there before"
+            ));
+            return;
+        };
+        self.acts.extend(rules.into_iter().map(|text| Act::Write {
+            place: at(above, path),
+            file: "devices.allow".to_owned(),
+            text,
+        }));
     }
 }
 
