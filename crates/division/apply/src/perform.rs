@@ -30,83 +30,37 @@ const PATIENCE: usize = 1000;
 impl<'t> Performer<'t> {
     /// Does it. `step` is its number in the journal.
     pub fn perform(&mut self, step: usize, entry: &Entry, journal: &mut Journal<'_>) -> Result<Done, Error> {
-        if let Act::Mount { controllers, name, path } = &entry.act {
-            self.mount(controllers, name.as_deref(), path)?;
-            return Ok(Done::default());
-        }
-        if let Act::Unmount { path, .. } = &entry.act {
-            self.refuse_to_hide_groups(path)?;
-            self.target.host.kernel().let_go(path);
-            self.host().kernel().let_go(path);
-            self.system().unmount(path).map_err(|errno| unmountable(path, errno))?;
-            return Ok(Done::default());
-        }
-        if let Act::WriteDropIn { place, path, text, unit } = &entry.act {
-            let files = self.system().unit_files();
-            self.of_units.insert(place.clone());
-            let was = files.read(path);
-            if let Some(was) = was.as_ref().filter(|was| text.as_ref() != Some(*was))
-                && !self.drop_ins.wrote(path, was)
-            {
-                return Err(drop_in_of_others(path));
-            }
-            // systemd has what it says, or not, from the next reload on: before any other step
-            self.unread.push(unit.clone());
-            if was != *text {
-                self.end_drop_in(place, entry, (was.as_deref(), text.as_deref()))?;
-            }
-            files.write(path, text.as_deref())?;
-            return Ok(Done::default());
-        }
-        if let Act::SetKnob { knob: row, instance, text } = &entry.act {
-            return knob::set(self, step, entry, (row, instance, text), journal);
-        }
-        let Some((place, at)) = entry.act.place().and_then(|place| Some((place, self.at(place)?))) else {
+        let is_mounted = |place: &Place| self.at(place).is_some();
+        // our file of a unit is written whether its group is there or not
+        if !matches!(entry.act, Act::WriteDropIn { .. }) && !entry.act.place().is_none_or(is_mounted) {
             return Err(not_mounted(entry));
-        };
-        let kernel = self.host().kernel();
+        }
         match &entry.act {
+            Act::Mount { controllers, name, path } => self.mount(controllers, name.as_deref(), path)?,
+            Act::Unmount { path, .. } => {
+                self.refuse_to_hide_groups(path)?;
+                self.target.host.kernel().let_go(path);
+                self.host().kernel().let_go(path);
+                self.system().unmount(path).map_err(|errno| unmountable(path, errno))?;
+            }
+            Act::WriteDropIn { place, path, text, unit } => {
+                self.write_drop_in(entry, place, (unit, path, text.as_deref()))?;
+            }
+            Act::SetKnob { knob: row, instance, text } => {
+                return knob::set(self, step, entry, (row, instance, text), journal);
+            }
             Act::CreateGroup { place } => self.create(step, place, entry, journal)?,
-            Act::RemoveGroup { .. } => self.remove(place, entry)?,
-            Act::EnableControllers { names, .. } => self.switch('+', place, names, entry)?,
-            Act::DisableControllers { names, .. } => self.switch('-', place, names, entry)?,
+            Act::RemoveGroup { place } => self.remove(place, entry)?,
+            Act::EnableControllers { place, names } => self.switch('+', place, names, entry)?,
+            Act::DisableControllers { place, names } => self.switch('-', place, names, entry)?,
             // a step before it may have brought it back, and the kernel may take no such value: an idle group's weight
             Act::Write { .. } if entry.restores && is_so(self, &entry.act) => {}
-            Act::Write { file, text, .. } => return self.write(step, entry, place, file, text, journal),
-            Act::SetDevices { setting, rule, .. } => {
-                let seat = Seat { at, path: place.path.clone() };
-                self.host().write_devices(&seat, &name(&entry.group), setting, rule)?;
-            }
-            Act::RestoreDevices { rules, .. } => {
-                let access = rules.as_ref().and_then(|rules| rules.parse::<devices::DeviceAccess>().ok());
-                kernel
-                    .set_device_filter(at, &place.path, access.as_ref())
-                    .map_err(|errno| self.refused(Op::Write, entry, None, None, errno))?;
-            }
-            Act::SetOwnership { access, .. } => {
-                let files =
-                    self.files_of(place).map_err(|errno| self.refused(Op::List, entry, None, None, errno))?;
-                let maker = self.makers.get(place).copied();
-                let keeper = self.system().maker();
-                let each = ownership::each(access, place.version, &files, maker, keeper);
-                self.own(place, entry, &each)?;
-            }
-            Act::RestoreOwners { owners, .. } => {
-                let came = self
-                    .came_since(place, owners)
-                    .map_err(|errno| self.refused(Op::List, entry, None, None, errno))?;
-                let (uid, gid) = self.system().maker();
-                let each: Vec<_> = owners
-                    .iter()
-                    .map(|(file, owned)| (file.as_deref(), ownership::exactly(*owned)))
-                    .chain(came.iter().map(|file| {
-                        let to = kernel::Ownership { uid: Some(uid), gid: Some(gid), mode: None };
-                        (Some(file.as_str()), to)
-                    }))
-                    .collect();
-                self.own_rest(place, entry, &each)?;
-            }
-            Act::MoveTasksAway { cpus, to, .. } => {
+            Act::Write { place, file, text } => return self.write(step, entry, place, file, text, journal),
+            Act::SetDevices { place, setting, rule } => self.set_devices(place, entry, setting, rule)?,
+            Act::RestoreDevices { place, rules } => self.restore_devices(place, entry, rules.as_deref())?,
+            Act::SetOwnership { place, access } => self.give(place, entry, access)?,
+            Act::RestoreOwners { place, owners } => self.give_back(place, entry, owners)?,
+            Act::MoveTasksAway { place, cpus, to } => {
                 let unmoved = affinity::move_away(self, step, entry, (place.clone(), cpus, to), journal)?;
                 return Ok(Done { unmoved, ..Done::default() });
             }
@@ -128,9 +82,45 @@ impl<'t> Performer<'t> {
                 let note = self.inherit(entry, place, file)?;
                 return Ok(Done { note, ..Done::default() });
             }
-            Act::Mount { .. } | Act::Unmount { .. } | Act::WriteDropIn { .. } | Act::SetKnob { .. } => {}
         }
         Ok(Done::default())
+    }
+
+    /// Writes or removes our file of a unit, unless somebody made or changed it.
+    fn write_drop_in(
+        &mut self,
+        entry: &Entry,
+        place: &Place,
+        (unit, path, text): (&str, &std::path::Path, Option<&str>),
+    ) -> Result<(), Error> {
+        let files = self.system().unit_files();
+        self.of_units.insert(place.clone());
+        let was = files.read(path);
+        let was = was.as_deref();
+        if was.is_some_and(|was| text != Some(was) && !self.drop_ins.wrote(path, was)) {
+            return Err(drop_in_of_others(path));
+        }
+        // systemd has what it says, or not, from the next reload on: before any other step
+        self.unread.push(unit.to_owned());
+        if was != text {
+            self.end_drop_in(place, entry, (was, text))?;
+        }
+        files.write(path, text)?;
+        Ok(())
+    }
+
+    fn set_devices(&self, place: &Place, entry: &Entry, setting: &str, rule: &str) -> Result<(), Error> {
+        let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        let seat = Seat { at, path: place.path.clone() };
+        self.host().write_devices(&seat, &name(&entry.group), setting, rule)?;
+        Ok(())
+    }
+
+    fn restore_devices(&self, place: &Place, entry: &Entry, rules: Option<&str>) -> Result<(), Error> {
+        let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        let access = rules.and_then(|rules| rules.parse::<devices::DeviceAccess>().ok());
+        let restored = self.host().kernel().set_device_filter(at, &place.path, access.as_ref());
+        restored.map_err(|errno| self.refused(Op::Write, entry, None, None, errno))
     }
 
     /// Ends what a unit's drop-in file made of its group, as far as it is to do so no more.

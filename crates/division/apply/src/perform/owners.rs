@@ -3,7 +3,36 @@
 use super::*;
 
 impl Performer<'_> {
-    pub(super) fn own(
+    /// Gives a group to somebody.
+    pub(super) fn give(
+        &mut self,
+        place: &Place,
+        entry: &Entry,
+        access: &plan::Ownership,
+    ) -> Result<(), Error> {
+        let files = self.files_of(place).map_err(|errno| self.refused(Op::List, entry, None, None, errno))?;
+        let maker = self.makers.get(place).copied();
+        let each = ownership::each(access, place.version, &files, maker, self.system().maker());
+        self.own(place, entry, &each)
+    }
+
+    /// Gives a group back to those who had it; what came since then goes to the maker.
+    pub(super) fn give_back(
+        &self,
+        place: &Place,
+        entry: &Entry,
+        owners: &[(Option<String>, Owned)],
+    ) -> Result<(), Error> {
+        let came = self.came_since(place, owners);
+        let came = came.map_err(|errno| self.refused(Op::List, entry, None, None, errno))?;
+        let (uid, gid) = self.system().maker();
+        let to_maker = kernel::Ownership { uid: Some(uid), gid: Some(gid), mode: None };
+        let then = owners.iter().map(|(file, owned)| (file.as_deref(), ownership::exactly(*owned)));
+        let each: Vec<_> = then.chain(came.iter().map(|file| (Some(file.as_str()), to_maker))).collect();
+        self.own_rest(place, entry, &each)
+    }
+
+    fn own(
         &self,
         place: &Place,
         entry: &Entry,
@@ -18,7 +47,7 @@ impl Performer<'_> {
     }
 
     /// The same; behind a file whose owner can't be given back it goes on with the others.
-    pub(super) fn own_rest(
+    fn own_rest(
         &self,
         place: &Place,
         entry: &Entry,
@@ -73,7 +102,7 @@ impl Performer<'_> {
     }
 
     /// The files of a group, whose they are and their modes. Groups made here are alike, so that one listing serves all of them.
-    pub(super) fn files_of(&mut self, place: &Place) -> Result<Vec<(String, Owned)>, Errno> {
+    fn files_of(&mut self, place: &Place) -> Result<Vec<(String, Owned)>, Errno> {
         if !self.makers.contains_key(place) {
             return self.list(place);
         }

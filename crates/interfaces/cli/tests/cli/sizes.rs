@@ -34,7 +34,6 @@ const STILL_LONG: &[&str] = &[
     "plan/src/planning.rs: plan",
     "plan/src/isolate.rs: steps",
     "apply/src/undo.rs: undo_recovered",
-    "apply/src/perform.rs: perform",
     "apply/src/leftovers.rs: add_write",
     "apply/src/carry_out.rs: carry_out",
     "apply/src/carry_out.rs: do_all",
