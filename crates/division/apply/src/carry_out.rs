@@ -1,5 +1,5 @@
-//! Carries steps out wholly or not at all: looks at the current state, writes the journal, does the steps, and on a
-//! failure rolls back what was done. Decides nothing: the steps and their order come in.
+//! Carries steps out wholly or not at all: looks at the current state, writes the journal, has the steps done, and on a
+//! failure rolled back. Decides nothing: the steps and their order come in.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,19 +11,19 @@ use units::group_path;
 
 use crate::{
     Error, Failure, Lock, Meta, Outcome, Target,
-    act::{Act, Before, Entry, gives_back},
+    act::{Act, Before, Entry},
+    attempt::{Attempt, Stop},
     before::Looking,
     directories,
     journal::Journal,
     knob,
     lasting::{self, Known},
-    outcome::Done,
     partitions,
-    performer::{Performer, Unread, name, unwritable},
+    performer::{Performer, name},
     prune::{prune, settle},
     record::{Ending, FORMAT, Head, Kind, Result as End, Summary},
     remainder::Remainder,
-    rollback::{Remains, roll_back},
+    rollback::Remains,
     spot::Spot,
 };
 
@@ -70,14 +70,44 @@ pub(crate) fn carry_out(
     refuse_to_freeze_itself(target, &change.entries)?;
     let spots = Spot::of(&change.hierarchies.iter().flatten().cloned().collect::<Vec<_>>());
     let mut performer = Performer::new(target, std::mem::take(&mut change.hierarchies));
-    let drop_ins = known_drop_ins(lock, target, &change)?;
+    look(lock, &mut performer, &mut change)?;
+    let head = head(lock, target, &change, meta, spots)?;
+    let journal =
+        Journal::start(lock, &head, &change.entries, &change.decided, meta.confirm_within.is_some())?;
+    let outcome = Outcome {
+        generation: Some(head.generation),
+        steps: change.entries.len(),
+        left: change.left,
+        replaced: change.replaced,
+        ..Outcome::nothing()
+    };
+    let mut attempt = Attempt::new(performer, journal, change.entries, outcome);
+    attempt.standing = change.partitions;
+    let is_undo = matches!(change.kind, Kind::Undo { .. });
+    attempt.sources = is_undo.then_some(change.sources);
+    match attempt.do_all().and_then(|()| record_done(&mut attempt, lock, &head)) {
+        Ok(()) => {
+            if is_undo {
+                lock.release();
+            }
+            // an old generation that stays does no harm: the next change tries again
+            let _ = prune(lock, target);
+            Ok(attempt.outcome)
+        }
+        Err(stop) => Err(give_up(attempt, lock, &head, stop)),
+    }
+}
+
+/// Reads what is there before the change.
+fn look(lock: &Lock, performer: &mut Performer<'_>, change: &mut Change<'_>) -> Result<(), Failure> {
+    let drop_ins = known_drop_ins(lock, performer.target, change)?;
     let is_new = |entry: &Entry| matches!(&entry.act, Act::WriteDropIn { path, .. } if !drop_ins.names(path));
     // one of which no record is left is this generation's from now on, to be removed by its undo
     let (adopted, decided) = std::mem::take(&mut change.decided).into_iter().partition(is_new);
     change.decided = decided;
     change.entries.extend::<Vec<Entry>>(adopted);
     performer.drop_ins = drop_ins;
-    let mut looking = Looking::new(&performer);
+    let mut looking = Looking::new(performer);
     for (entry, planned) in
         change.entries.iter_mut().zip(change.planned.iter().chain(std::iter::repeat(&None)))
     {
@@ -92,74 +122,85 @@ pub(crate) fn carry_out(
     // a roll-back takes back what this change writes
     change.entries.iter().for_each(|entry| performer.drop_ins.add_text(entry));
     performer.heirs = heirs(&change.entries);
-    let head = head(lock, target, &change, meta, spots)?;
-    let mut journal =
-        Journal::start(lock, &head, &change.entries, &change.decided, meta.confirm_within.is_some())?;
-    let (generation, steps) = (head.generation, change.entries.len());
-    let mut outcome = Outcome {
-        generation: Some(generation),
-        steps,
-        differences: Vec::new(),
-        unmoved: Vec::new(),
-        left: change.left,
-        foreign: Vec::new(),
-        replaced: change.replaced,
+    Ok(())
+}
+
+/// Makes what was done a generation.
+fn record_done(attempt: &mut Attempt<'_>, lock: &Lock, head: &Head) -> Result<(), Stop> {
+    let target = attempt.performer.target;
+    // without it they are taken as the daemon finds them
+    let _ = directories::note(lock, target.host, head, true);
+    let end = End {
+        refused: std::mem::take(&mut attempt.refused),
+        replaced: attempt.outcome.replaced.clone(),
+        ..end(target, Ending::Done, attempt.outcome.left.clone())
     };
-    let mut refused = Vec::new();
-    let sources = matches!(change.kind, Kind::Undo { .. }).then_some(change.sources.as_slice());
-    let sources = sources.map(|sources| Refusals { sources, refused: &mut refused });
-    let standing = &change.partitions;
-    let done = do_all(&mut performer, &mut change.entries, standing, &mut journal, &mut outcome, sources);
-    let end = |ending: Ending, error: Option<String>, step: Option<usize>, left: &[String]| End {
+    let unrecorded = |failure: Failure| Error::Unrecorded { reason: failure.to_string() };
+    attempt.journal.finish(end).map_err(|failure| Stop::behind(head.steps, unrecorded(failure)))
+}
+
+/// Rolls back what was done, and records that.
+fn give_up(mut attempt: Attempt<'_>, lock: &Lock, head: &Head, stop: Stop) -> Failure {
+    let remains = attempt.put_back(&stop);
+    let Attempt { performer, entries, standing, mut journal, .. } = attempt;
+    let (Stop { step, error, .. }, target) = (stop, performer.target);
+    let &Head { generation, steps, .. } = head;
+    let refused = refused_steps(&performer, &entries, &remains, generation);
+    let mut left = remains.left;
+    left.extend(partitions::verify(&performer, &[], &standing).iter().map(Error::in_words));
+    let ending = if left.is_empty() { Ending::RolledBack } else { Ending::Partly };
+    let end = End {
+        error: Some(error.to_string()),
+        step: Some(step),
+        refused,
+        ..end(target, ending, left.clone())
+    };
+    let _ = directories::note(lock, target.host, head, false);
+    let recorded = journal.finish(end);
+    // of an undo that failed it is needed still
+    if head.confirm_within.is_some() {
+        lock.release();
+    }
+    match recorded {
+        // what could not be recorded is recorded by the next command, which finds it as it was before
+        Err(failure) if !matches!(error, Error::Unrecorded { .. }) => failure,
+        _ => Failure::RolledBack { generation, step, steps, error: Box::new(error), left },
+    }
+}
+
+fn end(target: Target<'_>, ending: Ending, left: Vec<String>) -> End {
+    End {
         ending,
         at: target.system.now(),
-        error,
-        step,
+        error: None,
+        step: None,
         uptime: Some(target.system.uptime()),
-        left: left.to_vec(),
+        left,
         replaced: Vec::new(),
         refused: Vec::new(),
         lines: 0,
-    };
-    let stop = match done {
-        Ok(()) => {
-            // without it they are taken as the daemon finds them
-            let _ = directories::note(lock, target.host, &head, true);
-            let replaced = outcome.replaced.clone();
-            let end = End { refused, replaced, ..end(Ending::Done, None, None, &outcome.left) };
-            match journal.finish(end) {
-                Ok(()) => {
-                    if matches!(change.kind, Kind::Undo { .. }) {
-                        lock.release();
-                    }
-                    // an old generation that stays does no harm: the next change tries again
-                    let _ = prune(lock, target);
-                    return Ok(outcome);
-                }
-                Err(failure) => Stop::behind(steps, Error::Unrecorded { reason: failure.to_string() }),
-            }
+    }
+}
+
+/// The same without a record: for a change that can't be half done, or by a user who has no state directory.
+pub(crate) fn carry_out_unrecorded(target: Target<'_>, mut entries: Vec<Entry>) -> Result<(), Error> {
+    refuse_to_freeze_itself(target, &entries)?;
+    let hierarchies = target.host.hierarchies().iter().cloned().map(Some).collect();
+    let performer = Performer::new(target, hierarchies);
+    let mut looking = Looking::new(&performer);
+    for entry in &mut entries {
+        match looking.look(entry, None) {
+            // the write says what is wrong with a group that went meanwhile
+            Ok(()) | Err(Failure::Stale { .. }) => {}
+            Err(Failure::Refused(error)) => return Err(error),
+            Err(other) => return Err(Error::Unrecorded { reason: other.to_string() }),
         }
-        Err(stop) => stop,
-    };
-    let remains = put_back(&mut performer, &mut journal, &change.entries, &stop);
-    let Stop { step, error, .. } = stop;
-    let refused = refused_steps(&performer, &change.entries, &remains, generation);
-    let mut left = remains.left;
-    let lost = partitions::verify(&performer, &[], &change.partitions);
-    left.extend(lost.iter().map(Error::in_words));
-    let ending = if left.is_empty() { Ending::RolledBack } else { Ending::Partly };
-    let end = End { refused, ..end(ending, Some(error.to_string()), Some(step), &left) };
-    let _ = directories::note(lock, target.host, &head, false);
-    let recorded = journal.finish(end);
-    // of an undo that failed it is needed still
-    if meta.confirm_within.is_some() {
-        lock.release();
     }
-    // what could not be recorded is recorded by the next command, which finds it as it was before
-    if !matches!(error, Error::Unrecorded { .. }) {
-        recorded?;
-    }
-    Err(Failure::RolledBack { generation, step, steps, error: Box::new(error), left })
+    let mut attempt = Attempt::new(performer, Journal::none(), entries, Outcome::nothing());
+    attempt.do_all().map_err(|stop| {
+        let left = attempt.put_back(&stop).left;
+        Error::Undone { error: Box::new(stop.error), left }
+    })
 }
 
 /// What drop-in files contain by the records; not looked for unless the change has some.
@@ -176,67 +217,6 @@ fn known_drop_ins(lock: &Lock, target: Target<'_>, change: &Change<'_>) -> Resul
         last.iter().flat_map(Summary::stayed).for_each(|stayed| known.add(&stayed.entry));
     }
     Ok(known)
-}
-
-/// Where a change stopped, and why.
-struct Stop {
-    step: usize,
-    error: Error,
-    /// All steps were done, this one too.
-    is_behind: bool,
-}
-
-impl Stop {
-    fn at(step: usize, error: Error) -> Stop {
-        Stop { step, error, is_behind: false }
-    }
-
-    fn behind(steps: usize, error: Error) -> Stop {
-        Stop { step: steps.saturating_sub(1), error, is_behind: true }
-    }
-}
-
-/// Rolls back a change that stopped.
-fn put_back(
-    performer: &mut Performer<'_>,
-    journal: &mut Journal<'_>,
-    entries: &[Entry],
-    &Stop { step, ref error, is_behind }: &Stop,
-) -> Remains {
-    // a step that was refused as a whole did nothing; all others may have done a part
-    let whole = match entries.get(step).map(|entry| &entry.act) {
-        _ if is_behind => false,
-        _ if *error == Error::Interrupted => true,
-        Some(Act::CreateGroup { .. } | Act::RemoveGroup { .. } | Act::Mount { .. }) => {
-            !matches!(error, Error::Unrecorded { .. })
-        }
-        Some(Act::Write { .. }) => matches!(error, Error::Kernel(_) | Error::WouldKill { .. }),
-        _ => false,
-    };
-    let last = if whole { step.checked_sub(1) } else { Some(step).filter(|_| !entries.is_empty()) };
-    roll_back(performer, journal, entries, last)
-}
-
-/// The same without a record: for a change that can't be half done, or by a user who has no state directory.
-pub(crate) fn carry_out_unrecorded(target: Target<'_>, mut entries: Vec<Entry>) -> Result<(), Error> {
-    refuse_to_freeze_itself(target, &entries)?;
-    let hierarchies = target.host.hierarchies().iter().cloned().map(Some).collect();
-    let mut performer = Performer::new(target, hierarchies);
-    let mut looking = Looking::new(&performer);
-    for entry in &mut entries {
-        match looking.look(entry, None) {
-            // the write says what is wrong with a group that went meanwhile
-            Ok(()) | Err(Failure::Stale { .. }) => {}
-            Err(Failure::Refused(error)) => return Err(error),
-            Err(other) => return Err(Error::Unrecorded { reason: other.to_string() }),
-        }
-    }
-    let (mut journal, mut outcome) = (Journal::none(), Outcome::nothing());
-    let done = do_all(&mut performer, &mut entries, &[], &mut journal, &mut outcome, None);
-    done.map_err(|stop| {
-        let left = put_back(&mut performer, &mut journal, &entries, &stop).left;
-        Error::Undone { error: Box::new(stop.error), left }
-    })
 }
 
 /// What a roll-back had to leave, groups that the generation made among it: the next undo or apply tries again.
@@ -264,139 +244,6 @@ pub(crate) fn refused_steps(
         Remainder::of(generation, step, entry, &performer.hierarchies).filter(|_| stays)
     });
     refused.collect()
-}
-
-/// Where an undo collects what the kernel refuses.
-struct Refusals<'r> {
-    sources: &'r [Option<Remainder>],
-    refused: &'r mut Vec<Remainder>,
-}
-
-/// An undo continues behind a refusal: what can be given back is given back, and the rest is named. `standing`:
-/// partitions that no step writes.
-fn do_all(
-    performer: &mut Performer<'_>,
-    entries: &mut [Entry],
-    standing: &[Entry],
-    journal: &mut Journal<'_>,
-    outcome: &mut Outcome,
-    mut refusals: Option<Refusals<'_>>,
-) -> Result<(), Stop> {
-    let mut failed: Vec<(usize, String)> = Vec::new();
-    let mut unread_units: Vec<Unread> = Vec::new();
-    for (step, entry) in entries.iter_mut().enumerate() {
-        if performer.system().is_interrupted() {
-            return Err(Stop::at(step, Error::Interrupted));
-        }
-        journal.begin(step).map_err(|error| Stop::at(step, unwritable(error)))?;
-        if let Act::Write { place, file, .. } = &entry.act {
-            let noted = match &entry.before {
-                // systemd brought it about, and takes it back
-                Before::Absent if performer.is_of_unit(place) => match plan::no_partition(file) {
-                    // the controller may be on for others, too
-                    Some(none) => {
-                        entry.was(none.to_owned());
-                        journal.was(step, none)
-                    }
-                    None => Ok(()),
-                },
-                Before::Absent => performer.content(place, file).map_or(Ok(()), |was| {
-                    let noted = journal.was(step, &was);
-                    entry.was(was);
-                    noted
-                }),
-                Before::New => performer.note_default(place, file, journal),
-                _ => Ok(()),
-            };
-            noted.map_err(|error| Stop::at(step, unwritable(error)))?;
-        }
-        if !matches!(entry.act, Act::WriteDropIn { .. } | Act::SetKnob { .. })
-            && let Err(unread) = performer.reload_units()
-        {
-            match &refusals {
-                Some(_) => unread_units.push(unread),
-                None => return Err(Stop::at(step, unread.error.into())),
-            }
-        }
-        match (performer.perform(step, entry, journal), &mut refusals) {
-            // an older generation's step may set the same knob
-            (Ok(Done { note: Some(note), .. }), Some(_)) if matches!(entry.act, Act::SetKnob { .. }) => {
-                failed.push((step, note));
-            }
-            (Ok(done), refusals) => {
-                outcome.differences.extend(done.difference);
-                outcome.unmoved.extend(done.unmoved);
-                if let (Some(_), Some(refusals)) = (&done.note, refusals) {
-                    refusals.refused.extend(refusals.sources.get(step).cloned().flatten());
-                }
-                outcome.left.extend(done.note);
-            }
-            (Err(error), Some(_)) => failed.push((step, error.in_words())),
-            (Err(error), None) => return Err(Stop::at(step, error)),
-        }
-    }
-    if let Err(unread) = performer.reload_units() {
-        match &refusals {
-            Some(_) => unread_units.push(unread),
-            None => return Err(Stop::behind(entries.len(), unread.error.into())),
-        }
-    }
-    for unread in unread_units {
-        failed.extend(unread.steps(entries));
-    }
-    let steps: BTreeSet<usize> = failed.iter().map(|(step, _)| *step).collect();
-    for (step, words) in failed {
-        // what an older generation's step brought back since then is no longer as this one's would be
-        let later = entries.iter().enumerate().skip(step + 1).filter(|(index, _)| !steps.contains(index));
-        let later: Vec<&Act> = later.map(|(_, later)| &later.act).collect();
-        if later.iter().any(|later| later.covers(&entries[step].act)) {
-            continue;
-        }
-        outcome.left.push(words);
-        let Some(refusals) = &mut refusals else { continue };
-        let mut source = refusals.sources.get(step).cloned().flatten();
-        if let Some(Remainder { entry, .. }) = &mut source {
-            narrow_to(entry, &entries[step].act, &later);
-        }
-        refusals.refused.extend(source);
-    }
-    for error in partitions::verify(performer, entries, standing) {
-        match refusals {
-            Some(_) => outcome.left.push(error.in_words()),
-            None => return Err(Stop::behind(entries.len(), error)),
-        }
-    }
-    Ok(())
-}
-
-/// Leaves of a step what is to be tried again, as one act of its inverse was refused and the `later` ones were done.
-fn narrow_to(source: &mut Entry, refused: &Act, later: &[&Act]) {
-    let Some(place) = refused.place() else { return };
-    match (&source.act, &mut source.before) {
-        (_, Before::Owners(then)) => {
-            let has = |later: &&Act, file: Option<&str>| match later {
-                Act::RestoreOwners { place: of, owners } => of == place && gives_back(owners, file),
-                _ => false,
-            };
-            then.retain(|(file, _)| !later.iter().any(|later| has(later, file.as_deref())));
-        }
-        // what came with the controllers: they are not switched on again, as an older step may have switched them off
-        (Act::DisableControllers { names, .. }, Before::Controllers { off, owners, lists, .. }) => {
-            match refused {
-                Act::RestoreOwners { .. } => {
-                    owners.retain(|(path, _)| *path == place.path);
-                    lists.clear();
-                }
-                Act::Refill { .. } => {
-                    lists.retain(|(path, _)| *path == place.path);
-                    owners.clear();
-                }
-                _ => return,
-            }
-            off.clone_from(names);
-        }
-        _ => {}
-    }
 }
 
 /// A frozen process can't finish its change, and would keep the lock.

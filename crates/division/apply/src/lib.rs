@@ -32,6 +32,7 @@ mod record;
 mod spot;
 mod state;
 
+mod attempt;
 mod before;
 mod carry_out;
 mod directories;

@@ -35,8 +35,6 @@ const STILL_LONG: &[&str] = &[
     "plan/src/isolate.rs: steps",
     "apply/src/undo.rs: undo_recovered",
     "apply/src/leftovers.rs: add_write",
-    "apply/src/carry_out.rs: carry_out",
-    "apply/src/carry_out.rs: do_all",
     "apply/src/planned.rs: bring_processes",
     "apply/src/status.rs: status",
     "apply/src/status.rs: of",
