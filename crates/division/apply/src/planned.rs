@@ -10,7 +10,8 @@ use std::{
 use kernel::{Change, GroupName, Hierarchy, Host, Seat};
 use layout::{Desired, Origin, UnitName};
 use plan::{
-    Action, Coverage, Expansion, Lint, LintKind, Observed, People, Place, Plan, Problem, SeenUnit, Step,
+    Action, Coverage, Expansion, Lint, LintKind, Observed, Outsider, People, Place, Plan, Problem, SeenUnit,
+    Step,
 };
 use settings::{Facts, Version};
 use topology::Machine;
@@ -297,34 +298,20 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
     let on_v2 = places.iter().flat_map(|(_, own)| own).filter(|place| place.version == Version::V2);
     let above = |place: &Place| group_path::ancestors(&place.path).map(str::to_owned).collect::<Vec<_>>();
     let parents: BTreeSet<String> = on_v2.flat_map(above).collect();
+    let takes_tasks = |place: &&Place| place.version == Version::V1 || !parents.contains(&place.path);
     let mut membership = Membership::scan(host);
-    for (group, own_places, seats) in existing {
+    for (group, own, seats) in existing {
         let _ = (0..LOOKS).any(|_| membership.add_listed(host, group, &seats).is_empty());
-        for place in own_places {
-            if place.version == Version::V2 && parents.contains(&place.path) {
-                continue;
-            }
+        for place in own.iter().filter(takes_tasks) {
+            let tasks = alive_outside(target, &mut membership, (group, &seats), place);
             let at = &host.hierarchies()[place.hierarchy];
-            let mut found = outsiders(target, &membership, group, place);
-            for _ in 0..LOOKS {
-                if !found.alive.is_empty() || found.ended.is_empty() {
-                    break;
-                }
-                membership.forget(&found.ended);
-                membership.add_listed(host, group, &seats);
-                found = outsiders(target, &membership, group, place);
-            }
-            let tasks = found.alive;
             if !tasks.is_empty() {
                 let why = format!(
                     "they are in the group elsewhere, and what {} limits holds for them only there",
                     at.label()
                 );
-                plan.steps.push(Step::new(
-                    group.clone(),
-                    Action::MoveTasks { place: place.clone(), tasks },
-                    why,
-                ));
+                let action = Action::MoveTasks { place: place.clone(), tasks };
+                plan.steps.push(Step::new(group.clone(), action, why));
             }
             let outside = membership.outside(host, group, place);
             for (pid, from) in outside.iter().filter(|(_, from)| !may_leave(host, from, place)) {
@@ -335,28 +322,49 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
                 );
                 let is_from = |place: &Place| place.hierarchy == at.id && place.path == *from;
                 let other = places.iter().find(|(_, own)| own.iter().any(is_from));
-                let hint = match other {
-                    // it was moved there, and is still in this group where the other is not
-                    Some((other, own)) => {
-                        let rest = host.hierarchies().iter().filter(|at| {
-                            let is_there =
-                                |places: &[Place]| places.iter().any(|place| place.hierarchy == at.id);
-                            is_there(own_places) && !is_there(own)
-                        });
-                        let labels: Vec<String> = rest.map(Hierarchy::label).collect();
-                        let to = Command::ringfence("move").group(other).arg(pid.to_string());
-                        match labels.is_empty() {
-                            true => to.to_string(),
-                            false => {
-                                let create = Command::ringfence("create").group(other);
-                                format!("{} && {to}", create.arg("--controllers").arg(labels.join(",")))
-                            }
-                        }
-                    }
-                    None => Command::ringfence("move").group(group).arg(pid.to_string()).to_string(),
-                };
+                let hint = back_together(host, *pid, (group, own), other);
                 plan.lints.push(Lint::new(LintKind::Outside, Some(group), message).hint(hint));
             }
         }
     }
+}
+
+/// The processes of a group that a step would move into a place, looked at again as long as all that were seen ended.
+fn alive_outside(
+    target: Target<'_>,
+    membership: &mut Membership,
+    (group, seats): (&GroupName, &[Seat<'_>]),
+    place: &Place,
+) -> Vec<Outsider> {
+    let mut found = outsiders(target, membership, group, place);
+    for _ in 0..LOOKS {
+        if !found.alive.is_empty() || found.ended.is_empty() {
+            break;
+        }
+        membership.forget(&found.ended);
+        membership.add_listed(target.host, group, seats);
+        found = outsiders(target, membership, group, place);
+    }
+    found.alive
+}
+
+/// The commands that bring a process into one group in all hierarchies: this one, or the `other` of the layout, where
+/// somebody moved it in one of them.
+fn back_together(
+    host: &Host,
+    pid: u32,
+    (group, own): (&GroupName, &[Place]),
+    other: Option<&(GroupName, Vec<Place>)>,
+) -> String {
+    let to = |group: &GroupName| Command::ringfence("move").group(group).arg(pid.to_string()).to_string();
+    let Some((other, others)) = other else { return to(group) };
+    let is_in = |places: &[Place], at: &Hierarchy| places.iter().any(|place| place.hierarchy == at.id);
+    let rest = host.hierarchies().iter().filter(|at| is_in(own, at) && !is_in(others, at));
+    let labels: Vec<String> = rest.map(Hierarchy::label).collect();
+    if labels.is_empty() {
+        return to(other);
+    }
+    // it is still in this group where the other is not
+    let create = Command::ringfence("create").group(other).arg("--controllers").arg(labels.join(","));
+    format!("{create} && {}", to(other))
 }

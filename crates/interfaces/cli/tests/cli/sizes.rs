@@ -35,7 +35,6 @@ const STILL_LONG: &[&str] = &[
     "plan/src/isolate.rs: steps",
     "apply/src/undo.rs: undo_recovered",
     "apply/src/leftovers.rs: add_write",
-    "apply/src/planned.rs: bring_processes",
     "apply/src/status.rs: status",
     "apply/src/status.rs: of",
     "apply/src/leftovers/steps.rs: rest",
