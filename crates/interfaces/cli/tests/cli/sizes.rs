@@ -35,8 +35,6 @@ const STILL_LONG: &[&str] = &[
     "plan/src/isolate.rs: steps",
     "apply/src/undo.rs: undo_recovered",
     "apply/src/leftovers.rs: add_write",
-    "apply/src/status.rs: status",
-    "apply/src/status.rs: of",
     "apply/src/leftovers/steps.rs: rest",
     "apply/src/undo/back.rs: take_back",
     "layout/src/toml_file/schedules.rs: schedule",

@@ -1,0 +1,115 @@
+//! What the generations in effect decide about each group, and what undos had to leave of others.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plan::Place;
+
+use crate::{
+    Drift, Failure, State,
+    act::{Act, Before},
+    in_effect::{Decided, Groups, add, drop_undecided},
+    isolation, lasting,
+    performer::Performer,
+    record::{Head, Kind, Record, Summary},
+    remainder::Remainder,
+};
+
+pub(super) struct Applied<'a> {
+    performer: &'a Performer<'a>,
+    pub(super) decided: Groups,
+    /// The head of the last layout's record.
+    pub(super) layout: Option<Head>,
+    pub(super) records: Vec<Record>,
+    /// Groups that undos had to leave, and that the layout took over.
+    adopted: BTreeSet<Place>,
+    /// What undos had to leave beside groups and their values, by group.
+    pub(super) left: BTreeMap<String, Vec<Drift>>,
+}
+
+impl<'a> Applied<'a> {
+    pub(super) fn read(state: &State, performer: &'a Performer<'a>) -> Result<Applied<'a>, Failure> {
+        let target = performer.target;
+        let last = lasting::last(state, target)?;
+        let (decided, records, adopted, left) = Default::default();
+        let mut applied = Applied { performer, decided, layout: None, records, adopted, left };
+        for &generation in last.iter().flat_map(Summary::in_effect) {
+            let Some(record) = lasting::record(state, target, generation)? else { continue };
+            // by hand: `status` compares what a layout decides with what the kernel has, without regard to the writer
+            if record.head.kind == Kind::Set {
+                continue;
+            }
+            add(&record, target, &mut applied.decided);
+            applied.layout = Some(record.head.clone()).filter(|head| head.layout).or(applied.layout);
+            applied.records.push(record);
+        }
+        if let Some(head) = &applied.layout {
+            drop_undecided(head, target, &mut applied.decided);
+            applied.adopted = head.dropped.adopted.iter().filter_map(head.here(target.host)).collect();
+        }
+        last.iter().flat_map(Summary::stayed).for_each(|stayed| applied.add_stayed(&stayed));
+        applied.decided.retain(|_, decided| {
+            !decided.places.is_empty() || !decided.writes.is_empty() || !decided.owners.is_empty()
+        });
+        for group in applied.left.keys() {
+            applied.decided.entry(group.clone()).or_default();
+        }
+        Ok(applied)
+    }
+
+    /// Adds what an undo had to leave.
+    fn add_stayed(&mut self, stayed: &Remainder) {
+        let target = self.performer.target;
+        let Some(entry) = stayed.here(target) else { return };
+        if let Some(drift) = isolation::not_restored(target, stayed) {
+            self.left.entry(entry.group.clone()).or_default().push(drift);
+        }
+        let (Some(place), generation) = (entry.act.place(), stayed.generation) else { return };
+        // a group above may have been made for the sake of the one that the step is about
+        let name = target.host.named(&target.host.hierarchies()[place.hierarchy], &place.path);
+        match (&entry.act, &entry.before) {
+            (Act::CreateGroup { .. }, _) => self.add_group(name, place, generation),
+            (Act::Write { file, .. }, before) => {
+                let files = before.files().unwrap_or_default();
+                if let Some((_, before)) = files.iter().find(|(name, _)| name == file) {
+                    self.add_value(name, (place, file), before, generation);
+                }
+            }
+            (Act::WriteDropIn { path, unit, .. }, Before::DropIn(before)) => {
+                // what a generation in effect writes is compared with that
+                let is_of_layout = |of: &Decided| of.drop_in.as_ref().is_some_and(|of| of.path == *path);
+                if self.decided.values().any(is_of_layout) {
+                    return;
+                }
+                let is_written = target.system.unit_files().read(path) != *before;
+                let (file, unit) = (path.clone(), unit.clone());
+                let drift = Drift::DropInStays { file, unit, generation, is_written };
+                self.left.entry(entry.group.clone()).or_default().push(drift);
+            }
+            _ => {}
+        }
+    }
+
+    fn add_group(&mut self, name: String, place: &Place, generation: u32) {
+        let group = self.decided.entry(name).or_default();
+        group.places.insert(place.clone());
+        if !self.adopted.contains(place) {
+            group.generation = group.generation.max(generation);
+            group.stayed.insert(place.clone(), generation);
+        }
+    }
+
+    /// Adds a file that still has what a generation wrote that was undone.
+    fn add_value(&mut self, name: String, (place, file): (&Place, &String), before: &str, generation: u32) {
+        if self.performer.content(place, file).is_none_or(|actual| actual.trim() == before.trim()) {
+            return;
+        }
+        let group = self.decided.entry(name).or_default();
+        // what a generation in effect writes is compared with that
+        if !group.writes.keys().any(|(of, name, _)| of == place && name == file) {
+            group.generation = group.generation.max(generation);
+            group.places.insert(place.clone());
+            let before = (before.to_owned(), generation);
+            group.not_restored.entry((place.clone(), file.clone())).or_insert(before);
+        }
+    }
+}
