@@ -9,6 +9,7 @@ mod machine;
 mod resets;
 mod resized;
 mod retry;
+mod way;
 
 use std::{
     cell::OnceCell,
@@ -41,16 +42,8 @@ use crate::{
     state::UNDOABLE,
     status::status,
 };
-
-/// The state that an undo brings back.
-pub(crate) enum To<'m> {
-    /// That before the last generation in effect.
-    BeforeLast,
-    /// That after this generation; 0: before the first.
-    After(u32),
-    /// The present one without these generations, behind which is no other.
-    Without(&'m dyn Fn(&Head) -> bool),
-}
+pub(crate) use way::To;
+use way::Way;
 
 pub(crate) fn undo_recovered(
     lock: &Lock,
@@ -61,93 +54,22 @@ pub(crate) fn undo_recovered(
     let state = lock.state();
     let nothing = || Failure::NothingRecorded { directory: state.directory().to_owned() };
     let last = state.last()?.ok_or_else(nothing)?;
-    let boot = target.system.boot();
     let here = lasting::last(state, target)?;
     let here = here.as_ref();
     let now: Vec<u32> = here.map(|last| last.in_effect().to_vec()).unwrap_or_default();
     let stayed: Vec<Remainder> = here.map(|last| last.stayed()).unwrap_or_default();
-    let (to, wanted) = match to {
-        To::BeforeLast => match now.split_last() {
-            Some((_, rest)) => (rest.last().copied().unwrap_or(0), rest.to_vec()),
-            None if !stayed.is_empty() => (0, Vec::new()),
-            None => return Err(Failure::NothingToUndo),
-        },
-        To::After(0) => (0, Vec::new()),
-        To::After(requested) => {
-            (*requested, in_effect_after(state, *requested, (last.head.generation, &now), &boot)?)
-        }
-        To::Without(is_meant) => {
-            let mut wanted = Vec::new();
-            for &generation in &now {
-                // one without a record is nobody's
-                if !state.is_there(generation) || !is_meant(&state.summary(generation)?.head) {
-                    wanted.push(generation);
-                }
-            }
-            let before = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
-            if wanted.len() == now.len() {
-                return Err(Failure::NothingToUndo);
-            }
-            if let Some(behind) = wanted.get(before) {
-                let to = before.checked_sub(1).map_or(0, |last| wanted[last]);
-                return Err(Failure::Behind { behind: *behind, to });
-            }
-            (wanted.last().copied().unwrap_or(0), wanted)
-        }
-    };
-    let common = now.iter().zip(&wanted).take_while(|(one, other)| one == other).count();
+    let is_left = !stayed.is_empty();
+    let (to, wanted) = to.wanted(state, target, (last.head.generation, &now), is_left)?;
+    let way = Way::new(now, wanted);
     let mut steps = Steps::new(target, state);
-    let tried = steps.take_up(&stayed, &now[common..], &wanted, state)?;
-    for &generation in wanted.iter().filter(|generation| state.is_there(**generation)) {
-        let head = state.summary(generation)?.head;
-        steps.adopted.extend(head.dropped.adopted.iter().filter_map(head.here(target.host)));
-    }
-    let originals = originals::read(state, target)?;
-    let undone: BTreeSet<u32> =
-        now[common..].iter().copied().chain(tried.iter().map(|stayed| stayed.generation)).collect();
-    for &generation in undone.iter().rev() {
-        let record = lasting::record(state, target, generation)?;
-        steps.renamed = renamed(&record, target);
-        if now[common..].contains(&generation) {
-            match &record {
-                Some(record) => {
-                    steps.end_resizing(record, &originals)?;
-                    steps.back(record)?;
-                }
-                None => steps.left.push(unrecorded(generation)),
-            }
-        }
-        let of_it: Vec<&Remainder> = tried.iter().filter(|stayed| stayed.generation == generation).collect();
-        // a record that was pruned has nothing of its own to add
-        steps.back_again(generation, &of_it, record.as_ref())?;
-    }
-    steps.renamed.clear();
+    steps.go_back(&way, &stayed)?;
     if to != 0 {
         steps.left.append(&mut steps.lost);
     }
     let removed = steps.removals();
-    if wanted.len() > common {
-        // one that is removed again may not be the one that a generation made
-        let records =
-            wanted.iter().filter_map(|generation| lasting::record(state, target, *generation).transpose());
-        let records: Vec<Record> = records.collect::<Result<_, _>>()?;
-        steps.remade.extend(remade(&records, state, target)?);
-    }
-    for &generation in &wanted[common..] {
-        match lasting::record(state, target, generation)? {
-            Some(record) => steps.again(&record),
-            None => steps.left.push(unrecorded(generation)),
-        }
-    }
-    steps.report_gone(&wanted[..common], &removed)?;
-    let known = wanted.iter().rev().find(|generation| state.is_there(**generation));
-    let then = known.map(|known| state.summary(*known)).transpose()?.map_or(0, |known| known.head.settled);
-    match here.map_or(0, |last| last.head.settled).saturating_sub(then) {
-        0 => {}
-        count => steps.left.push(format!(
-            "what {count} older `ringfence set` wrote stays: only the last {UNDOABLE} of them can be undone"
-        )),
-    }
+    steps.go_on(&way)?;
+    steps.report_gone(way.kept(), &removed)?;
+    steps.report_settled(here.map_or(0, |last| last.head.settled), &way.wanted)?;
     steps.inherit_sets();
     steps.left.splice(0..0, steps.occupied.lines(target.host));
     let directory = |place: &Place| PathBuf::from(steps.performer.directory(place));
@@ -158,29 +80,12 @@ pub(crate) fn undo_recovered(
             "{file}: {actual} is gone: the file was changed to it after {requested} was applied, which is undone"
         )
     });
-    let change = Change {
-        kind: Kind::Undo { to },
-        sources: steps.sources,
-        dropped: Dropped::default(),
-        elastic: Vec::new(),
-        isolation: None,
-        ranges: Vec::new(),
-        latencies: Default::default(),
-        partitions: steps.partitions,
-        entries: steps.entries,
-        decided: Vec::new(),
-        planned: Vec::new(),
-        hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
-        in_effect: Some(wanted),
-        left: steps.left,
-        replaced: replaced.chain(steps.skipped).collect(),
-        stayed: Some(steps.stayed),
-    };
+    steps.skipped.splice(0..0, replaced);
     let meta = Meta { confirm_within: None, ..meta.clone() };
-    let mut outcome = carry_out(lock, target, change, &meta)?;
+    let mut outcome = carry_out(lock, target, steps.change(to, &way.wanted), &meta)?;
     outcome.left.extend(give_back(state, target));
     // lines that stay are those of a generation that is in effect no longer, and do no harm
-    let _ = originals::forget(lock, target, &now[common..].iter().copied().collect());
+    let _ = originals::forget(lock, target, &way.undone().iter().copied().collect());
     Ok(Outcome { foreign: foreign(state, target, &written), ..outcome })
 }
 
@@ -218,26 +123,6 @@ fn foreign(state: &State, target: Target<'_>, written: &BTreeSet<PathBuf>) -> Ve
 
 fn unrecorded(generation: u32) -> String {
     format!("what generation {generation} changed is not known: its record was moved away")
-}
-
-/// `now`: those in effect, of an earlier boot as far as they outlived it.
-fn in_effect_after(
-    state: &State,
-    requested: u32,
-    (last, now): (u32, &[u32]),
-    boot: &str,
-) -> Result<Vec<u32>, Failure> {
-    if !state.finished()?.contains(&requested) {
-        return Err(Failure::NoGeneration { requested, last });
-    }
-    let record = state.summary(requested)?;
-    let wanted = record.in_effect().to_vec();
-    if record.head.boot != boot && !wanted.is_empty() {
-        let left: Vec<u32> = wanted.into_iter().filter(|generation| now.contains(generation)).collect();
-        let is_before = left.last() == Some(&requested) && left.len() < now.len() && now.starts_with(&left);
-        return if is_before { Ok(left) } else { Err(Failure::OtherBoot { generation: requested }) };
-    }
-    Ok(wanted)
 }
 
 /// The steps of an undo, as far as they are there.
@@ -311,6 +196,8 @@ struct Own<'s> {
     steps: &'s [(usize, Entry)],
     /// What files of new groups contain by default.
     fresh: &'s BTreeMap<(usize, String), String>,
+    /// Groups to which a step allows or denies all devices.
+    turned: BTreeSet<&'s Place>,
 }
 
 /// Parts of a group that stay for the sake of the groups below it.
@@ -355,6 +242,94 @@ impl<'t> Steps<'t> {
             knobs: BTreeMap::new(),
             foreign: BTreeSet::new(),
             partitions: Vec::new(),
+        }
+    }
+
+    /// Adds what takes the generations back that are undone, and again what earlier undos had to leave.
+    fn go_back(&mut self, way: &Way, stayed: &[Remainder]) -> Result<(), Failure> {
+        let (state, target) = (self.state, self.target);
+        let tried = self.take_up(stayed, way.undone(), &way.wanted, state)?;
+        for &generation in way.wanted.iter().filter(|generation| state.is_there(**generation)) {
+            let head = state.summary(generation)?.head;
+            self.adopted.extend(head.dropped.adopted.iter().filter_map(head.here(target.host)));
+        }
+        let originals = originals::read(state, target)?;
+        let tried_of = tried.iter().map(|stayed| stayed.generation);
+        let undone: BTreeSet<u32> = way.undone().iter().copied().chain(tried_of).collect();
+        for &generation in undone.iter().rev() {
+            let record = lasting::record(state, target, generation)?;
+            self.renamed = renamed(&record, target);
+            if way.undone().contains(&generation) {
+                match &record {
+                    Some(record) => {
+                        self.end_resizing(record, &originals)?;
+                        self.back(record)?;
+                    }
+                    None => self.left.push(unrecorded(generation)),
+                }
+            }
+            let of_it: Vec<&Remainder> =
+                tried.iter().filter(|stayed| stayed.generation == generation).collect();
+            // a record that was pruned has nothing of its own to add
+            self.back_again(generation, &of_it, record.as_ref())?;
+        }
+        self.renamed.clear();
+        Ok(())
+    }
+
+    /// Adds the steps of the generations that come into effect again.
+    fn go_on(&mut self, way: &Way) -> Result<(), Failure> {
+        let (state, target) = (self.state, self.target);
+        if way.again().is_empty() {
+            return Ok(());
+        }
+        // one that is removed again may not be the one that a generation made
+        let records = way
+            .wanted
+            .iter()
+            .filter_map(|generation| lasting::record(state, target, *generation).transpose());
+        let records: Vec<Record> = records.collect::<Result<_, _>>()?;
+        self.remade.extend(remade(&records, state, target)?);
+        for &generation in way.again() {
+            match lasting::record(state, target, generation)? {
+                Some(record) => self.again(&record),
+                None => self.left.push(unrecorded(generation)),
+            }
+        }
+        Ok(())
+    }
+
+    /// `now`: how many commands that set single values no undo takes back.
+    fn report_settled(&mut self, now: u32, wanted: &[u32]) -> Result<(), Failure> {
+        let known = wanted.iter().rev().find(|generation| self.state.is_there(**generation));
+        let then = known.map(|known| self.state.summary(*known)).transpose()?;
+        match now.saturating_sub(then.map_or(0, |known| known.head.settled)) {
+            0 => {}
+            count => self.left.push(format!(
+                "what {count} older `ringfence set` wrote stays: only the last {UNDOABLE} of them can be undone"
+            )),
+        }
+        Ok(())
+    }
+
+    fn change(self, to: u32, wanted: &[u32]) -> Change<'t> {
+        Change {
+            kind: Kind::Undo { to },
+            sources: self.sources,
+            dropped: Dropped::default(),
+            elastic: Vec::new(),
+            isolation: None,
+            ranges: Vec::new(),
+            latencies: Default::default(),
+            partitions: self.partitions,
+            entries: self.entries,
+            decided: Vec::new(),
+            planned: Vec::new(),
+            hierarchies: self.target.host.hierarchies().iter().cloned().map(Some).collect(),
+            in_effect: Some(wanted.to_vec()),
+            left: self.left,
+            replaced: self.skipped,
+            stayed: Some(self.stayed),
         }
     }
 

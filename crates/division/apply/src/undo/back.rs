@@ -116,87 +116,73 @@ impl Steps<'_> {
             _ => None,
         });
         let made: BTreeMap<Place, Option<Remainder>> = made.collect();
-        let own = Own { made, steps, fresh: &more.fresh };
-        let turned: BTreeSet<&Place> =
-            steps.iter().filter_map(|(_, entry)| turns_devices(&entry.act)).collect();
+        let turned = steps.iter().filter_map(|(_, entry)| turns_devices(&entry.act)).collect();
+        let own = Own { made, steps, fresh: &more.fresh, turned };
         for (step, entry) in steps.iter().rev() {
             self.source = self.source_of(generation, *step, entry);
             let why = format!("undoes step {} of generation {generation}", step + 1);
-            let entry = Entry { why, restores: true, ..entry.clone() };
-            if let Act::MoveTasks { place, .. } = &entry.act {
-                if self.remade.contains(place) {
-                    continue;
-                }
-                let moved = more.moved.iter().filter(|(of, _)| of == step).map(|(_, one)| one.clone());
-                let tasks: Vec<Outsider> = moved.collect();
-                if !tasks.is_empty() {
-                    self.emptied.insert(place.clone());
-                }
-                let act = Act::ReturnTasks { place: place.clone(), tasks };
-                self.push(Entry { act, before: Before::Nothing, ..entry });
-                continue;
-            }
-            if let (Act::SetKnob { .. }, Before::Knob(_)) = (&entry.act, &entry.before) {
-                let actual = more.actual.iter().find(|(of, _)| of == step);
-                let then = self.stands(&entry.act);
-                self.knob_back(&entry, actual.map(|(_, actual)| actual.as_str()));
-                self.started_since(&entry, steps, then.as_deref());
-                continue;
-            }
-            // as on failure: a new group goes at the first of its steps that is undone
-            if let Act::CreateGroup { place } = &entry.act {
-                self.remove(&place.clone(), &own, &entry);
-                continue;
-            }
-            if let Act::ReturnTasks { place, tasks } = &entry.act {
-                // a directory that an earlier undo should have removed does not come back
-                if !self.performer.exists(place) && !self.made.contains(place) {
-                    continue;
-                }
-                // they are in the group elsewhere, and follow it again
-                let act = Act::MoveTasks { place: place.clone(), tasks: tasks.clone() };
-                self.push(Entry { act, before: Before::Nothing, ..entry });
-                continue;
-            }
-            if let (Act::RemoveGroup { place }, Before::Group { .. }) = (&entry.act, &entry.before) {
-                // an earlier undo should have removed it, and could not
-                if more.stayed.contains(place) {
-                    continue;
-                }
-                if let Some(original) = self.original(&entry, place) {
-                    self.not_again(place.clone(), original);
-                    continue;
-                }
-                self.recreate(place, &entry);
-                continue;
-            }
-            if entry.before == Before::New {
-                if let Some(place) = entry.act.place().cloned() {
-                    self.remove(&place, &own, &entry);
-                    if self.ours.contains(&place) && self.spared.contains(&place) {
-                        self.reset(&entry, &more.fresh);
-                    }
-                }
-                continue;
-            }
-            if devices_of(&entry.act).is_some_and(|place| turned.contains(place))
-                && self.keeps_devices(&entry)
-            {
-                continue;
-            }
-            let threads: Vec<&Affinity> =
-                more.affinities.iter().filter(|(of, _)| of == step).map(|(_, affinity)| affinity).collect();
-            let mut inverse = inverse::inverse(&entry, &threads);
-            self.left.extend(inverse.cannot.take());
-            for act in inverse.acts {
-                if let Some(entry) = self.performer.for_group_of(&entry, act) {
-                    self.add(entry);
-                }
-            }
+            self.take_back_step(*step, &Entry { why, restores: true, ..entry.clone() }, &own, more);
         }
         let stay: Vec<Remainder> =
             steps.iter().filter_map(|(step, entry)| self.staying(generation, *step, entry)).collect();
         self.stayed.extend(stay);
+    }
+
+    fn take_back_step(&mut self, step: usize, entry: &Entry, own: &Own<'_>, more: &More<'_>) {
+        let instead = |act: Act| Entry { act, before: Before::Nothing, ..entry.clone() };
+        match (&entry.act, &entry.before) {
+            (Act::MoveTasks { place, .. }, _) if self.remade.contains(place) => {}
+            (Act::MoveTasks { place, .. }, _) => {
+                let moved = more.moved.iter().filter(|(of, _)| *of == step).map(|(_, one)| one.clone());
+                let tasks: Vec<Outsider> = moved.collect();
+                if !tasks.is_empty() {
+                    self.emptied.insert(place.clone());
+                }
+                self.push(instead(Act::ReturnTasks { place: place.clone(), tasks }));
+            }
+            (Act::SetKnob { .. }, Before::Knob(_)) => {
+                let actual = more.actual.iter().find(|(of, _)| *of == step);
+                let then = self.stands(&entry.act);
+                self.knob_back(entry, actual.map(|(_, actual)| actual.as_str()));
+                self.started_since(entry, own.steps, then.as_deref());
+            }
+            // as on failure: a new group goes at the first of its steps that is undone
+            (Act::CreateGroup { place }, _) => self.remove(place, own, entry),
+            // they are in the group elsewhere, and follow it again; a directory that an earlier undo should have removed
+            // does not come back
+            (Act::ReturnTasks { place, tasks }, _) => {
+                if self.performer.exists(place) || self.made.contains(place) {
+                    self.push(instead(Act::MoveTasks { place: place.clone(), tasks: tasks.clone() }));
+                }
+            }
+            // an earlier undo should have removed it, and could not
+            (Act::RemoveGroup { place }, Before::Group { .. }) if more.stayed.contains(place) => {}
+            (Act::RemoveGroup { place }, Before::Group { .. }) => match self.original(entry, place) {
+                Some(original) => self.not_again(place.clone(), original),
+                None => self.recreate(place, entry),
+            },
+            (act, Before::New) => {
+                let Some(place) = act.place() else { return };
+                self.remove(place, own, entry);
+                if self.ours.contains(place) && self.spared.contains(place) {
+                    self.reset(entry, &more.fresh);
+                }
+            }
+            (act, _)
+                if devices_of(act).is_some_and(|place| own.turned.contains(place))
+                    && self.keeps_devices(entry) => {}
+            _ => {
+                let threads = more.affinities.iter().filter(|(of, _)| *of == step);
+                let threads: Vec<&Affinity> = threads.map(|(_, affinity)| affinity).collect();
+                let inverse = inverse::inverse(entry, &threads);
+                self.left.extend(inverse.cannot);
+                for act in inverse.acts {
+                    if let Some(entry) = self.performer.for_group_of(entry, act) {
+                        self.add(entry);
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -33,10 +33,8 @@ const STILL_LONG: &[&str] = &[
     "cli/src/commands/layouts/status.rs: all",
     "plan/src/planning.rs: plan",
     "plan/src/isolate.rs: steps",
-    "apply/src/undo.rs: undo_recovered",
     "apply/src/leftovers.rs: add_write",
     "apply/src/leftovers/steps.rs: rest",
-    "apply/src/undo/back.rs: take_back",
     "layout/src/toml_file/schedules.rs: schedule",
 ];
 
