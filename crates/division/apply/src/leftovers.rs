@@ -4,6 +4,7 @@
 mod earlier;
 mod foresee;
 mod resized;
+mod rest;
 mod steps;
 
 use std::{
@@ -311,7 +312,40 @@ impl<'p> Past<'p> {
         if entry.restores {
             return;
         }
+        let list = matches!(file.as_str(), "cpuset.cpus" | "cpuset.mems");
+        self.note_followed(entry, (place, file, text), list);
+        let Some(text) = &self.covered.rest(place, file, text) else { return };
         let devices = matches!(file.as_str(), "devices.allow" | "devices.deny");
+        if devices && self.covered.devices.contains(place)
+            || settings::lookup(file).is_some_and(|found| found.setting.access == settings::Access::Write)
+                && !devices
+        {
+            return;
+        }
+        let act = Act::Write { place: place.clone(), file: file.clone(), text: text.clone() };
+        let entry = Entry { act, ..entry.clone() };
+        let key = (place.clone(), file.clone(), target_key(file, text).to_owned());
+        self.standing.remove(&key);
+        if !self.covered.files.contains_key(&key) {
+            self.dropped.insert(key);
+        }
+        let shown = if devices { DEVICES_V1 } else { file };
+        let Some(before) = before_of(record, &entry, (place, file, shown, list), then) else {
+            self.unknown.push((entry.group.clone(), file.clone()));
+            return;
+        };
+        let empty = matches!(&before, Before::Files(files) if files.first().is_some_and(|(_, text)| text.trim().is_empty()));
+        if list && (empty || entry.before == Before::New) {
+            self.writes.remove(&(place.clone(), file.clone(), String::new()));
+            self.sets.insert((place.clone(), file.clone()), entry);
+            return;
+        }
+        self.sets.remove(&(place.clone(), file.clone()));
+        self.add_back(&entry, (place, file, text), before);
+    }
+
+    /// Notes what a group above others has for the sake of those below it.
+    fn note_followed(&mut self, entry: &Entry, (place, file, text): (&Place, &str, &str), list: bool) {
         let follows = |file: &str| {
             let key = (place.clone(), file.to_owned());
             self.covered.parents.contains(place) || self.covered.unrequested.contains(&key)
@@ -319,58 +353,26 @@ impl<'p> Past<'p> {
         if follows(plan::CPUS) && file == "cpuset.cpu_exclusive" && text.trim() == "1" {
             self.exclusive.insert(place.clone());
         }
-        let list = matches!(file.as_str(), "cpuset.cpus" | "cpuset.mems");
-        let Some(text) = self.covered.rest(place, file, text) else {
-            if list && follows(file) {
-                // what the layout gives it depends on what it had
-                let before = match &entry.before {
-                    Before::Files(files) => files.first().map(|(_, text)| text.clone()),
-                    _ => None,
-                };
-                self.lists.insert((place.clone(), file.clone()), before.unwrap_or_default());
-            }
-            return;
-        };
-        let (text, entry) = (
-            &text,
-            &match &entry.act {
-                Act::Write { place, file, .. } => Entry {
-                    act: Act::Write { place: place.clone(), file: file.clone(), text: text.clone() },
-                    ..entry.clone()
-                },
-                _ => entry.clone(),
-            },
-        );
-        if devices && self.covered.devices.contains(place)
-            || settings::lookup(file).is_some_and(|found| found.setting.access == settings::Access::Write)
-                && !devices
-        {
-            return;
+        if list && follows(file) && self.covered.rest(place, file, text).is_none() {
+            // what the layout gives it depends on what it had
+            let before = match &entry.before {
+                Before::Files(files) => files.first().map(|(_, text)| text.clone()),
+                _ => None,
+            };
+            self.lists.insert((place.clone(), file.to_owned()), before.unwrap_or_default());
         }
-        let key = (place.clone(), file.clone(), target_key(file, text).to_owned());
-        if !self.covered.files.contains_key(&key) {
-            self.dropped.insert(key);
-        }
-        self.standing.remove(&(place.clone(), file.clone(), target_key(file, text).to_owned()));
-        let shown = if devices { DEVICES_V1 } else { file };
-        let Some(before) = before_of(record, entry, (place, file, shown, list), then) else {
-            self.unknown.push((entry.group.clone(), file.clone()));
-            return;
-        };
-        let empty = matches!(&before, Before::Files(files) if files.first().is_some_and(|(_, text)| text.trim().is_empty()));
-        if list && (empty || entry.before == Before::New) {
-            self.writes.remove(&(place.clone(), file.clone(), String::new()));
-            self.sets.insert((place.clone(), file.clone()), entry.clone());
-            return;
-        }
-        self.sets.remove(&(place.clone(), file.clone()));
+    }
+
+    /// Adds the writes that bring a text back.
+    fn add_back(&mut self, entry: &Entry, (place, file, text): (&Place, &String, &str), before: Before) {
         // the rules of a v1 group go back together
-        let (key, entry) = if devices {
-            let act =
-                Act::Write { place: place.clone(), file: "devices.deny".to_owned(), text: "a".to_owned() };
-            (DEVICES_V1.to_owned(), Entry { act, ..entry.clone() })
-        } else {
-            (target_key(file, text).to_owned(), entry.clone())
+        let (key, entry) = match file.as_str() {
+            "devices.allow" | "devices.deny" => {
+                let (file, text) = ("devices.deny".to_owned(), "a".to_owned());
+                let act = Act::Write { place: place.clone(), file, text };
+                (DEVICES_V1.to_owned(), Entry { act, ..entry.clone() })
+            }
+            _ => (target_key(file, text).to_owned(), entry.clone()),
         };
         let Some(acts) = self.acts_back(&entry, (place, file, text), before) else { return };
         let back = acts.into_iter().map(|act| Entry { act, ..entry.clone() });

@@ -33,8 +33,6 @@ const STILL_LONG: &[&str] = &[
     "cli/src/commands/layouts/status.rs: all",
     "plan/src/planning.rs: plan",
     "plan/src/isolate.rs: steps",
-    "apply/src/leftovers.rs: add_write",
-    "apply/src/leftovers/steps.rs: rest",
     "layout/src/toml_file/schedules.rs: schedule",
 ];
 
