@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use kernel::{Hierarchy, Op, Seat};
 use plan::{Owned, PARTITION, Place, SettingRequest};
 use rustix::io::Errno;
-use settings::{Access, AdminFiles, Version};
+use settings::{Access, AdminFiles, Value, Version};
 use units::{Bytes, CpuSet, group_path};
 
 use crate::{
@@ -451,18 +451,13 @@ impl<'t> Performer<'t> {
         if settings::is_by_key(file) && self.means(place, file, text, actual) {
             return None;
         }
-        let with = |own: &str| {
-            let read =
-                |name: &str| if name == file { Some(own.to_owned()) } else { self.content(place, name) };
-            found.decode(place.version, &read).ok()
-        };
         let request = SettingRequest {
             group: name(&entry.group),
             place: place.clone(),
-            found: found.clone(),
-            value: with(text)?,
+            value: self.meaning(place, file, text)?,
+            found,
         };
-        let reason = reason(&request, &with(actual)?)?;
+        let reason = reason(&request, &self.meaning(place, file, actual)?)?;
         let file = format!("{}/{file}", self.directory(place));
         Some(Difference {
             group: entry.group.clone(),
@@ -476,26 +471,20 @@ impl<'t> Performer<'t> {
     /// Does a file that contains `actual` differ from what `text` requests? `None` where the text alone does not
     /// say it all, as a quota without its period.
     pub fn differs(&self, place: &Place, file: &str, text: &str, actual: &str) -> Option<bool> {
-        let with = |own: &str| {
-            let read =
-                |name: &str| if name == file { Some(own.to_owned()) } else { self.content(place, name) };
-            settings::lookup(file)?.decode(place.version, &read).ok()
-        };
-        let found = settings::lookup(file)?;
-        Some(!found.satisfied(&with(text)?, &with(actual)?))
+        let (requested, actual) = (self.meaning(place, file, text)?, self.meaning(place, file, actual)?);
+        Some(!settings::lookup(file)?.satisfied(&requested, &actual))
     }
 
     /// Does a file that contains `actual` have what `text` requests, but for the kernel's rounding?
     pub fn means(&self, place: &Place, file: &str, text: &str, actual: &str) -> bool {
-        let with = |own: &str| {
-            let read =
-                |name: &str| if name == file { Some(own.to_owned()) } else { self.content(place, name) };
-            settings::lookup(file).and_then(|found| found.decode(place.version, &read).ok())
-        };
-        match (settings::lookup(file), with(text), with(actual)) {
-            (Some(found), Some(requested), Some(actual)) => found.satisfied(&requested, &actual),
-            _ => text == actual,
-        }
+        self.differs(place, file, text, actual).map_or(text == actual, |differs| !differs)
+    }
+
+    /// What a file with this content says, together with those beside it.
+    fn meaning(&self, place: &Place, file: &str, content: &str) -> Option<Value> {
+        let read =
+            |name: &str| if name == file { Some(content.to_owned()) } else { self.content(place, name) };
+        settings::lookup(file)?.decode(place.version, &read).ok()
     }
 }
 
