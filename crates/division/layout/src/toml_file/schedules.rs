@@ -17,6 +17,17 @@ use crate::unit_name::UnitName;
 /// One key of a schedule with what it says, at its place.
 type Said<'v, 'i, T> = Option<(&'v Name<'i>, &'v Value<'i>, Option<T>)>;
 
+/// What a schedule says of its times.
+#[derive(Default)]
+struct Times<'v, 'i> {
+    at: Said<'v, 'i, Calendar>,
+    after: Said<'v, 'i, Duration>,
+    on: Said<'v, 'i, Event>,
+    until: Said<'v, 'i, Calendar>,
+    every: Said<'v, 'i, Duration>,
+    missed: Said<'v, 'i, Missed>,
+}
+
 const MISSED: [(&str, Missed); 2] = [("run", Missed::Run), ("skip", Missed::Skip)];
 
 /// The longest name of a program that the kernel knows a process by.
@@ -30,73 +41,22 @@ impl Reader<'_> {
 
     fn schedule(&mut self, value: &Value<'_>) -> Option<Schedule> {
         let (mut name, mut overlays) = (None, None);
-        let (mut at, mut after, mut on): (
-            Said<'_, '_, Calendar>,
-            Said<'_, '_, Duration>,
-            Said<'_, '_, Event>,
-        ) = (None, None, None);
-        let (mut until, mut every, mut missed) = (None, None, None);
+        let mut times = Times::default();
         for (key, value) in self.table(value, "in 'schedule'", keys::SCHEDULE)? {
             match &**key.get_ref() {
                 "name" => name = self.schedule_name(value),
-                "at" => at = Some((key, value, self.calendar(value))),
-                "after" => after = Some((key, value, self.span(value))),
-                "on" => on = Some((key, value, self.event(value))),
-                "until" => until = Some((key, value, self.calendar(value))),
-                "every" => every = Some((key, self.span(value))),
-                "missed" => missed = Some((key, self.word(value, &MISSED))),
+                "at" => times.at = Some((key, value, self.calendar(value))),
+                "after" => times.after = Some((key, value, self.span(value))),
+                "on" => times.on = Some((key, value, self.event(value))),
+                "until" => times.until = Some((key, value, self.calendar(value))),
+                "every" => times.every = Some((key, value, self.span(value))),
+                "missed" => times.missed = Some((key, value, self.word(value, &MISSED))),
                 _ => overlays = Some(self.overlays(value)),
             }
         }
-        let only = |key: &Name<'_>, with: &str| format!("'{}' goes with '{with}' only", cut(key.get_ref()));
-        let mut refused: Vec<(&Name<'_>, String)> = Vec::new();
-        if at.is_none() {
-            refused.extend(until.iter().map(|(key, ..)| (*key, only(key, "at"))));
-            refused.extend(missed.iter().map(|(key, _)| (*key, only(key, "at"))));
-        }
-        if after.is_none() {
-            refused.extend(every.iter().map(|(key, _)| (*key, only(key, "after"))));
-        }
-        for (key, message) in refused {
-            let hint = "at = \"22:00\" with until = \"06:00\"; after = \"600s\" with every = \"600s\"";
-            self.error(Diagnostic::error(message).at(self.origin(key)).hint(hint));
-        }
-        let keys: Vec<&Name<'_>> = [at.as_ref().map(|said| said.0), after.as_ref().map(|said| said.0)]
-            .into_iter()
-            .chain([on.as_ref().map(|said| said.0)])
-            .flatten()
-            .collect();
-        if keys.len() != 1 {
-            let error = Diagnostic::error("a schedule has one of 'at', 'after' and 'on'");
-            let place = keys.get(1).map_or_else(|| self.origin(value), |key| self.origin(*key));
-            self.error(
-                error.at(place).hint("such as at = \"Mon..Fri 22:00\"; write two schedules for two of them"),
-            );
-            return None;
-        }
-        let ends = until.as_ref().map(|(_, place, _)| self.origin(*place));
-        let (place, when) = match (at, after, on) {
-            (Some((_, place, at)), ..) => {
-                let until = match until {
-                    Some((.., until)) => Some(until?),
-                    None => None,
-                };
-                let missed = missed.and_then(|(_, missed)| missed).unwrap_or_default();
-                (place, When::At { at: at?, until, missed })
-            }
-            (_, Some((_, place, after)), _) => {
-                let every = match every {
-                    Some((_, every)) => Some(every?),
-                    None => None,
-                };
-                (place, When::After { after: after?, every })
-            }
-            (.., on) => {
-                let (_, place, event) = on?;
-                (place, When::On(event?))
-            }
-        };
-        let when = Spanned::new(when, self.origin(place));
+        self.refuse_alone(&times);
+        let ends = times.until.as_ref().map(|(_, place, _)| self.origin(*place));
+        let when = self.when(value, times)?;
         let Some(name) = name else {
             self.wrong(
                 value,
@@ -111,6 +71,61 @@ impl Reader<'_> {
             return None;
         };
         Some(Schedule { name: name.value, when, until: ends, overlays, origin: name.origin })
+    }
+
+    /// Refuses keys without the one that they go with.
+    fn refuse_alone(&mut self, times: &Times<'_, '_>) {
+        let Times { at, after, until, every, missed, .. } = times;
+        let until = until.as_ref().map(|said| (said.0, "at", at.is_some()));
+        let missed = missed.as_ref().map(|said| (said.0, "at", at.is_some()));
+        let every = every.as_ref().map(|said| (said.0, "after", after.is_some()));
+        for (key, with, is_there) in [until, missed, every].into_iter().flatten() {
+            if !is_there {
+                let message = format!("'{}' goes with '{with}' only", cut(key.get_ref()));
+                let hint = "at = \"22:00\" with until = \"06:00\"; after = \"600s\" with every = \"600s\"";
+                self.error(Diagnostic::error(message).at(self.origin(key)).hint(hint));
+            }
+        }
+    }
+
+    fn when(&mut self, value: &Value<'_>, times: Times<'_, '_>) -> Option<Spanned<When>> {
+        let Times { at, after, on, until, every, missed } = times;
+        let keys = [
+            at.as_ref().map(|said| said.0),
+            after.as_ref().map(|said| said.0),
+            on.as_ref().map(|said| said.0),
+        ];
+        let keys: Vec<&Name<'_>> = keys.into_iter().flatten().collect();
+        if keys.len() != 1 {
+            let error = Diagnostic::error("a schedule has one of 'at', 'after' and 'on'");
+            let place = keys.get(1).map_or_else(|| self.origin(value), |key| self.origin(*key));
+            self.error(
+                error.at(place).hint("such as at = \"Mon..Fri 22:00\"; write two schedules for two of them"),
+            );
+            return None;
+        }
+        let (place, when) = match (at, after, on) {
+            (Some((_, place, at)), ..) => {
+                let until = match until {
+                    Some((.., until)) => Some(until?),
+                    None => None,
+                };
+                let missed = missed.and_then(|(.., missed)| missed).unwrap_or_default();
+                (place, When::At { at: at?, until, missed })
+            }
+            (_, Some((_, place, after)), _) => {
+                let every = match every {
+                    Some((.., every)) => Some(every?),
+                    None => None,
+                };
+                (place, When::After { after: after?, every })
+            }
+            (.., on) => {
+                let (_, place, event) = on?;
+                (place, When::On(event?))
+            }
+        };
+        Some(Spanned::new(when, self.origin(place)))
     }
 
     fn schedule_name(&mut self, value: &Value<'_>) -> Option<Spanned<String>> {

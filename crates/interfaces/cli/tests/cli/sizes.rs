@@ -33,7 +33,6 @@ const STILL_LONG: &[&str] = &[
     "cli/src/commands/layouts/status.rs: all",
     "plan/src/planning.rs: plan",
     "plan/src/isolate.rs: steps",
-    "layout/src/toml_file/schedules.rs: schedule",
 ];
 
 pub fn trials() -> Vec<Trial> {
