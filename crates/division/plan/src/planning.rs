@@ -9,7 +9,7 @@ use topology::Machine;
 use units::{CpuSet, group_path};
 
 use crate::{
-    Action, Assignment, Observed, People, Place, Plan, Problem, Step, absent, budgets, cpusets,
+    Action, Assignment, Lint, Observed, People, Place, Plan, Problem, Step, absent, budgets, cpusets,
     decided::{Decisions, decided, wanted},
     devices,
     drop_ins::DropIns,
@@ -67,15 +67,9 @@ pub fn plan(
     people: &dyn People,
 ) -> Result<Plan, Vec<Problem>> {
     let desired = &*power::with_general(desired);
-    let mut problems: Vec<Problem> = desired
-        .assertions
-        .refusals(&host(machine, observed))
-        .into_iter()
-        .map(Problem::OtherMachine)
-        .collect();
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    let refusals = desired.assertions.refusals(&host(machine, observed));
+    let mut problems: Vec<Problem> = refusals.into_iter().map(Problem::OtherMachine).collect();
+    refuse(&mut problems)?;
     let mut lints = Vec::new();
     let (observed, mut steps) = mounts::mounted(desired, observed, &mut problems, &mut lints);
 
@@ -93,17 +87,16 @@ pub fn plan(
     budgets::check(&values, &observed, &mut problems);
     absent::check(&values, machine, &observed, &mut problems);
 
-    let rules = devices::steps(&values, &observed, &mut problems);
-    steps.extend(devices::between(homes::steps(&homes, &observed, &mut problems), rules));
-    let renewed = renewed(&steps);
-    if problems.is_empty() {
-        steps.extend(cpusets::steps(&land, &tree, &resolved, &observed, &mut problems));
-    }
-    steps.extend(values::steps(&values, &observed, &mut problems, &mut lints));
-    steps.extend(owners::steps(&homes, &observed, people, &renewed, &mut problems));
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    let decisions = Decisions {
+        homes: &homes,
+        values: &values,
+        tree: &tree,
+        resolved: &resolved,
+        observed: &observed,
+        people,
+    };
+    steps.extend(group_steps(&decisions, &land, &mut problems, &mut lints));
+    refuse(&mut problems)?;
     let looked = Looked {
         desired,
         machine,
@@ -115,30 +108,8 @@ pub fn plan(
         values: &values,
     };
     lints::find(&looked, &mut problems, &mut lints);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let decisions = Decisions {
-        homes: &homes,
-        values: &values,
-        tree: &tree,
-        resolved: &resolved,
-        observed: &observed,
-        people,
-    };
-    let wanted = wanted(&decisions);
-    let drop_ins = DropIns::new(&homes, &wanted, &observed, &mut problems);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let mut so = decided(&decisions, &wanted, &steps);
-    if !drop_ins.are_none(&observed) {
-        drop_ins.lints(desired, &observed, &mut lints);
-        let partitions;
-        (steps, partitions) = unit_partition::split(steps, &homes, &observed);
-        (steps, so) = drop_ins.put(steps, so, &wanted, &observed);
-        steps.extend(partitions);
-    }
+    refuse(&mut problems)?;
+    let (mut steps, so) = with_drop_ins(&decisions, desired, steps, &mut lints)?;
     settle_before(&mut steps);
     let isolation = isolate::isolation(desired, &tree, &resolved, machine, &mut problems);
     if let Some(isolation) = &isolation {
@@ -146,9 +117,7 @@ pub fn plan(
         steps.splice(0..0, of_knobs.before);
         steps.extend(of_knobs.behind);
     }
-    if !problems.is_empty() {
-        return Err(problems);
-    }
+    refuse(&mut problems)?;
     let is_partition =
         |step: &&Step| matches!(&step.action, Action::Write { file, .. } if file == cpusets::PARTITION);
     Ok(Plan {
@@ -164,6 +133,50 @@ pub fn plan(
         lints,
         dropped: crate::Dropped::default(),
     })
+}
+
+fn refuse(problems: &mut Vec<Problem>) -> Result<(), Vec<Problem>> {
+    if problems.is_empty() { Ok(()) } else { Err(std::mem::take(problems)) }
+}
+
+/// What groups need: their directories, device rules, CPUs, values and owners.
+fn group_steps(
+    of: &Decisions<'_>,
+    land: &Landscape,
+    problems: &mut Vec<Problem>,
+    lints: &mut Vec<Lint>,
+) -> Vec<Step> {
+    let rules = devices::steps(of.values, of.observed, problems);
+    let mut steps = devices::between(homes::steps(of.homes, of.observed, problems), rules);
+    let renewed = renewed(&steps);
+    if problems.is_empty() {
+        steps.extend(cpusets::steps(land, of.tree, of.resolved, of.observed, problems));
+    }
+    steps.extend(values::steps(of.values, of.observed, problems, lints));
+    steps.extend(owners::steps(of.homes, of.observed, of.people, &renewed, problems));
+    steps
+}
+
+/// The steps with those for drop-in files of units, and what is so already.
+fn with_drop_ins(
+    of: &Decisions<'_>,
+    desired: &Desired,
+    steps: Vec<Step>,
+    lints: &mut Vec<Lint>,
+) -> Result<(Vec<Step>, Vec<Step>), Vec<Problem>> {
+    let wanted = wanted(of);
+    let mut problems = Vec::new();
+    let drop_ins = DropIns::new(of.homes, &wanted, of.observed, &mut problems);
+    refuse(&mut problems)?;
+    let so = decided(of, &wanted, &steps);
+    if drop_ins.are_none(of.observed) {
+        return Ok((steps, so));
+    }
+    drop_ins.lints(desired, of.observed, lints);
+    let (steps, partitions) = unit_partition::split(steps, of.homes, of.observed);
+    let (mut steps, so) = drop_ins.put(steps, so, &wanted, of.observed);
+    steps.extend(partitions);
+    Ok((steps, so))
 }
 
 fn host(machine: &Machine, observed: &Observed) -> HostFacts {
