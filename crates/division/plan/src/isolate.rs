@@ -130,24 +130,51 @@ pub(crate) fn steps(
     lints: &mut Vec<Lint>,
 ) -> IsolateSteps {
     let mut steps = IsolateSteps::default();
-    let origin = |request: &Request| {
-        let of_group = desired.groups.iter().find(|group| group.name.to_string() == request.group);
-        let own = of_group.and_then(|group| group.demands.isolate.as_ref());
-        let of_machine =
-            desired.isolate.as_ref().filter(|isolate| isolate.value.rows.contains_key(&*request.knob));
-        let place = of_machine.or(own).map(|isolate| isolate.origin.clone());
-        place.unwrap_or_else(|| Origin::outside_files("<isolate>"))
-    };
+    let origin = |request: &Request| origin(desired, request);
     let Some(seen) = &observed.knobs else {
         let message =
             "which interrupts, queues and threads are moved is seen on the machine itself".to_owned();
         lints.push(Lint::new(LintKind::Unchecked, None, message));
         return steps;
     };
-    if let Some(first) = isolation.requests.first() {
-        lints.extend(shared_cores(isolation, machine).map(|lint| lint.at(&origin(first))));
-    }
     let wants = isolation.wants(seen);
+    let first = isolation.requests.first();
+    lints.extend(first.and_then(|first| Some(shared_cores(isolation, machine)?.at(&origin(first)))));
+    steps.behind.extend(set_files(&wants, origin, problems));
+    move_threads(isolation, &wants, &mut steps);
+    for knob in isolation.knobs() {
+        let stay: Vec<&Want<'_>> =
+            wants.iter().filter(|want| want.knob == knob && want.seen.fixed && !want.is_so()).collect();
+        if let Some(first) = stay.first() {
+            lints.push(staying(knob, &stay).at(&origin(first.request)));
+        }
+    }
+    for request in &isolation.requests {
+        let lint = without_effect(request).filter(|_| !wants.iter().any(|want| want.request == request));
+        lints.extend(lint.map(|lint| lint.at(&origin(request))));
+    }
+    let line = observed.command_line.as_deref();
+    lints.extend(first.and_then(|first| Some(boot_only(isolation, line?)?.at(&origin(first)))));
+    steps
+}
+
+/// Where it is requested.
+fn origin(desired: &Desired, request: &Request) -> Origin {
+    let of_group = desired.groups.iter().find(|group| group.name.to_string() == request.group);
+    let own = of_group.and_then(|group| group.demands.isolate.as_ref());
+    let of_machine =
+        desired.isolate.as_ref().filter(|isolate| isolate.value.rows.contains_key(&*request.knob));
+    let place = of_machine.or(own).map(|isolate| isolate.origin.clone());
+    place.unwrap_or_else(|| Origin::outside_files("<isolate>"))
+}
+
+/// The files of knobs that are not so yet.
+fn set_files(
+    wants: &[Want<'_>],
+    origin: impl Fn(&Request) -> Origin,
+    problems: &mut Vec<Problem>,
+) -> Vec<Step> {
+    let mut steps = Vec::new();
     let mut read_only: Vec<(&ReadOnly, Vec<&Want<'_>>)> = Vec::new();
     for want in wants.iter().filter(|want| want.knob.per != Per::Thread && !want.is_so() && !want.seen.fixed)
     {
@@ -168,55 +195,52 @@ pub(crate) fn steps(
             });
             continue;
         }
-        steps.behind.push(step(want, &want.seen.text));
+        steps.push(step(want, &want.seen.text));
     }
-    let refused = read_only.iter().filter_map(|(mount, places)| unwritable(mount, places, origin));
-    problems.extend(refused);
-    let threads = wants.iter().filter(|want| want.knob.per == Per::Thread);
-    if threads.clone().any(|want| !is_off(want)) {
-        let threads: Vec<&Want<'_>> =
-            threads.filter(|want| !is_off(want) || want.seen.before.is_none()).collect();
-        // those that stay as they are, too: an undo restores them after the end of the partition
-        steps.before.extend(threads.iter().map(|want| step(want, &want.seen.text)));
-        // those with fewer CPUs than all, which a partition does not respect
-        let narrow = threads.iter().filter(|want| !all_but(isolation, want));
-        steps.behind.extend(narrow.map(|want| step(want, &want.text)));
-    }
-    for knob in isolation.knobs() {
-        let stay: Vec<&Want<'_>> =
-            wants.iter().filter(|want| want.knob == knob && want.seen.fixed && !want.is_so()).collect();
-        if let Some(first) = stay.first() {
-            lints.push(staying(knob, &stay).at(&origin(first.request)));
-        }
-    }
-    for request in &isolation.requests {
-        let named = request.value.is_some() || knobs::find(&request.knob).is_some_and(Knob::is_of_machine);
-        if named && !wants.iter().any(|want| want.request == request) {
-            let message = match knobs::find(&request.knob) {
-                Some(knob) => format!("{} has no effect: this machine has no {}", knob.name, knob.path),
-                None => continue,
-            };
-            lints.push(Lint::new(LintKind::NotIsolated, None, message).at(&origin(request)));
-        }
-    }
-    if let (Some(first), Some(line)) = (isolation.requests.first(), &observed.command_line) {
-        let isolated = isolation.requests.iter().fold(CpuSet::new(), |all, request| all.union(&request.cpus));
-        let missing = knobs::missing_at_boot(line, &isolated);
-        if !missing.is_empty() {
-            let message = format!(
-                "only the boot can do more for CPUs {isolated}: {}",
-                knobs::line_of_missing(&missing)
-            );
-            let lint = Lint::new(LintKind::BootOnly, None, message).at(&origin(first));
-            lints.push(lint.hint("add what the work needs to the kernel's command line, and restart; docs/isolation.md says what each does"));
-        }
-    }
+    problems.extend(read_only.iter().filter_map(|(mount, places)| unwritable(mount, places, &origin)));
     steps
+}
+
+/// Threads of the kernel, if one may run on an isolated CPU.
+fn move_threads(isolation: &Isolation, wants: &[Want<'_>], steps: &mut IsolateSteps) {
+    let threads = wants.iter().filter(|want| want.knob.per == Per::Thread);
+    if threads.clone().all(is_off) {
+        return;
+    }
+    let threads: Vec<&Want<'_>> =
+        threads.filter(|want| !is_off(want) || want.seen.before.is_none()).collect();
+    // those that stay as they are, too: an undo restores them after the end of the partition
+    steps.before.extend(threads.iter().map(|want| step(want, &want.seen.text)));
+    // those with fewer CPUs than all, which a partition does not respect
+    let narrow = threads.iter().filter(|want| !all_but(isolation, want));
+    steps.behind.extend(narrow.map(|want| step(want, &want.text)));
+}
+
+/// What this machine lacks, if it was requested by name.
+fn without_effect(request: &Request) -> Option<Lint> {
+    let knob = knobs::find(&request.knob)?;
+    let message = format!("{} has no effect: this machine has no {}", knob.name, knob.path);
+    let is_named = request.value.is_some() || knob.is_of_machine();
+    is_named.then(|| Lint::new(LintKind::NotIsolated, None, message))
+}
+
+/// What the command line of the kernel lacks.
+fn boot_only(isolation: &Isolation, line: &str) -> Option<Lint> {
+    let isolated = isolated_cpus(isolation);
+    let missing = knobs::missing_at_boot(line, &isolated);
+    let message =
+        format!("only the boot can do more for CPUs {isolated}: {}", knobs::line_of_missing(&missing));
+    let hint = "add what the work needs to the kernel's command line, and restart; docs/isolation.md says what each does";
+    (!missing.is_empty()).then(|| Lint::new(LintKind::BootOnly, None, message).hint(hint))
+}
+
+fn isolated_cpus(isolation: &Isolation) -> CpuSet {
+    isolation.requests.iter().fold(CpuSet::new(), |all, request| all.union(&request.cpus))
 }
 
 /// Isolated CPUs that share a core with one that is not.
 fn shared_cores(isolation: &Isolation, machine: &Machine) -> Option<Lint> {
-    let isolated = isolation.requests.iter().fold(CpuSet::new(), |all, request| all.union(&request.cpus));
+    let isolated = isolated_cpus(isolation);
     let siblings = machine.cpus.iter().filter(|cpu| isolated.contains(cpu.id)).filter_map(|cpu| {
         let others = cpu.siblings.as_ref()?.intersection(&machine.online()).difference(&isolated);
         (!others.is_empty()).then(|| format!("CPU {} with CPU {others}", cpu.id))

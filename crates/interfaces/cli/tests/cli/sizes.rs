@@ -31,7 +31,6 @@ const STILL_LONG: &[&str] = &[
     "cli/src/commands/lab/mod.rs: run",
     "cli/src/commands/layouts/status.rs: status",
     "cli/src/commands/layouts/status.rs: all",
-    "plan/src/isolate.rs: steps",
 ];
 
 pub fn trials() -> Vec<Trial> {
