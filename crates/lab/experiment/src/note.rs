@@ -249,6 +249,83 @@ pub enum Note {
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::RescaledCpus { .. }
+            | Note::RescaledShares { .. }
+            | Note::NoCpuLeft { .. }
+            | Note::FewerCpus { .. }
+            | Note::SameCpus { .. }
+            | Note::OneNode { .. }
+            | Note::ConditionNeedsCpus { .. }
+            | Note::SameCondition { .. } => self.fmt_here(f),
+            Note::PartitionsAreClosed
+            | Note::CpusWereOpen { .. }
+            | Note::OthersNotOurs { .. }
+            | Note::OthersRestricted { .. }
+            | Note::NotMoved { .. } => self.fmt_others(f),
+            Note::Layout { text } | Note::Isolated { text } | Note::Interrupted { text } => f.write_str(text),
+            Note::LongestLatency { condition, load, name, seconds, meanwhile } => {
+                let under = load.as_ref().map_or(String::new(), |load| format!(", under '{load}'"));
+                let micros = seconds * 1e6;
+                write!(
+                    f,
+                    "the longest {name} of '{condition}' took {micros:.0} us{under}; in that run {meanwhile}"
+                )
+            }
+            Note::Substitute { workload, by, tool, why } => {
+                write!(f, "'{workload}' is {by} in place of {tool}: {why}")
+            }
+            Note::NotMeasured { figure, why } => write!(f, "'{figure}' is not measured: {why}"),
+            Note::RealTimeBudget { group, percent } => {
+                write!(
+                    f,
+                    "group '{group}' may use {percent:.0} % of a CPU for real-time tasks (RT_GROUP_SCHED)"
+                )
+            }
+            Note::KernelDoesTheIo => {
+                f.write_str("the kernel's threads do the workloads' I/O, so foreign CPU time rejects no run")
+            }
+            Note::KernelThreadsApart { what, at_most } => f.write_str(&kernel_threads_apart(what, *at_most)),
+            Note::KernelThreadsUnseen { what, at_most } => {
+                f.write_str(&kernel_threads_unseen(what, *at_most))
+            }
+            Note::RunsToTheEnd { workloads, beside } => f.write_str(&to_the_end(workloads, *beside)),
+            Note::NoSteadyState { workloads } => write!(
+                f,
+                "{workloads}: no steady rate is looked for before what counts; the warm-up is as long as the file says"
+            ),
+            Note::OpenGates { gates } => {
+                write!(f, "no run is rejected for {}: the limit is all of the CPU time", gates.join(" or "))
+            }
+            Note::GatesGiven { text } => write!(f, "gates given on the command line: {text}"),
+            Note::NotReached { event } => {
+                write!(f, "the change at {event} was not made in some run: its commands had ended before")
+            }
+            Note::Stopped { blocks, runs, rejected, last, hint } => {
+                let after = match blocks {
+                    1 => "the first block".to_owned(),
+                    many => format!("{many} blocks"),
+                };
+                write!(
+                    f,
+                    "stopped after {after}: {rejected} of {runs} runs were rejected, the last one as {last}; {hint}"
+                )
+            }
+            Note::LogCutOff { workload, mebibytes } => write!(
+                f,
+                "of the long logs of {workload} only the first {mebibytes} MiB are with the results"
+            ),
+            Note::Workload { workload, text } => write!(f, "{workload}: {text}"),
+            Note::BusyMachine { cells, least, most, allowed, busiest } => {
+                f.write_str(&busy_machine(cells, [*least, *most, *allowed], busiest))
+            }
+        }
+    }
+}
+
+impl Note {
+    /// What this machine makes of a study for another one.
+    fn fmt_here(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let run = |plural: bool| if plural { "CPUs run" } else { "CPU runs" };
         match self {
             Note::RescaledCpus { study, here, plural } => {
@@ -282,69 +359,13 @@ impl fmt::Display for Note {
             Note::SameCondition { condition, other } => {
                 write!(f, "'{condition}' is not run: it is the same as '{other}' here")
             }
-            Note::Layout { text } | Note::Isolated { text } | Note::Interrupted { text } => f.write_str(text),
-            Note::LongestLatency { condition, load, name, seconds, meanwhile } => {
-                let under = load.as_ref().map_or(String::new(), |load| format!(", under '{load}'"));
-                let micros = seconds * 1e6;
-                write!(
-                    f,
-                    "the longest {name} of '{condition}' took {micros:.0} us{under}; in that run {meanwhile}"
-                )
-            }
-            Note::Substitute { workload, by, tool, why } => {
-                write!(f, "'{workload}' is {by} in place of {tool}: {why}")
-            }
-            Note::NotMeasured { figure, why } => write!(f, "'{figure}' is not measured: {why}"),
-            Note::RealTimeBudget { group, percent } => {
-                write!(
-                    f,
-                    "group '{group}' may use {percent:.0} % of a CPU for real-time tasks (RT_GROUP_SCHED)"
-                )
-            }
-            Note::KernelDoesTheIo => {
-                f.write_str("the kernel's threads do the workloads' I/O, so foreign CPU time rejects no run")
-            }
-            Note::KernelThreadsApart { what, at_most } => write!(
-                f,
-                "{what}: CPU time of the kernel's threads and interrupts may be this I/O's, so it is recorded in these runs as \
-                 'kernel threads' and rejects none; the limit of {} on foreign CPU is for other programs alone there",
-                percent(*at_most)
-            ),
-            Note::KernelThreadsUnseen { what, at_most } => write!(
-                f,
-                "{what}: the kernel's threads can't be seen from this container, so what they use for this I/O counts as \
-                 foreign CPU (at most {})",
-                percent(*at_most)
-            ),
-            Note::RunsToTheEnd { workloads, beside } => {
-                let others = if *beside { "; all else is measured for the `duration` at least" } else { "" };
-                write!(
-                    f,
-                    "{workloads}: measured from the start to the end, however long that takes; the group's figures and the \
-                     gates cover that time, and there is no limit on a late end{others}"
-                )
-            }
-            Note::NoSteadyState { workloads } => write!(
-                f,
-                "{workloads}: no steady rate is looked for before what counts; the warm-up is as long as the file says"
-            ),
-            Note::OpenGates { gates } => {
-                write!(f, "no run is rejected for {}: the limit is all of the CPU time", gates.join(" or "))
-            }
-            Note::GatesGiven { text } => write!(f, "gates given on the command line: {text}"),
-            Note::NotReached { event } => {
-                write!(f, "the change at {event} was not made in some run: its commands had ended before")
-            }
-            Note::Stopped { blocks, runs, rejected, last, hint } => {
-                let after = match blocks {
-                    1 => "the first block".to_owned(),
-                    many => format!("{many} blocks"),
-                };
-                write!(
-                    f,
-                    "stopped after {after}: {rejected} of {runs} runs were rejected, the last one as {last}; {hint}"
-                )
-            }
+            _ => Ok(()), // not asked here
+        }
+    }
+
+    /// What was done about other programs on the groups' CPUs.
+    fn fmt_others(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Note::PartitionsAreClosed => {
                 f.write_str("nothing was moved: the kernel keeps all else off a partition's CPUs")
             }
@@ -362,24 +383,47 @@ impl fmt::Display for Note {
             Note::NotMoved { program, why } => {
                 write!(f, "{program} could not be moved to other CPUs: {why}")
             }
-            Note::LogCutOff { workload, mebibytes } => write!(
-                f,
-                "of the long logs of {workload} only the first {mebibytes} MiB are with the results"
-            ),
-            Note::Workload { workload, text } => write!(f, "{workload}: {text}"),
-            Note::BusyMachine { cells, least, most, allowed, busiest } => write!(
-                f,
-                "no run of {} counts: other programs used {:.1} % to {:.1} % of the machine's CPU time, and {:.1} % is \
-                 allowed{busiest}; run it while the machine is idle, or allow more: lab run --foreign-cpu {:.2}",
-                cells.join(", "),
-                least * 100.0,
-                most * 100.0,
-                allowed * 100.0,
-                // a little more than was seen, and never more than all
-                (most * 1.2).min(1.0),
-            ),
+            _ => Ok(()),
         }
     }
+}
+
+fn kernel_threads_apart(what: &str, at_most: f64) -> String {
+    format!(
+        "{what}: CPU time of the kernel's threads and interrupts may be this I/O's, so it is recorded in these runs as \
+         'kernel threads' and rejects none; the limit of {} on foreign CPU is for other programs alone there",
+        percent(at_most)
+    )
+}
+
+fn kernel_threads_unseen(what: &str, at_most: f64) -> String {
+    format!(
+        "{what}: the kernel's threads can't be seen from this container, so what they use for this I/O counts as \
+         foreign CPU (at most {})",
+        percent(at_most)
+    )
+}
+
+/// `beside`: other workloads run beside those.
+fn to_the_end(workloads: &str, beside: bool) -> String {
+    let others = if beside { "; all else is measured for the `duration` at least" } else { "" };
+    format!(
+        "{workloads}: measured from the start to the end, however long that takes; the group's figures and the \
+         gates cover that time, and there is no limit on a late end{others}"
+    )
+}
+
+fn busy_machine(cells: &[String], [least, most, allowed]: [f64; 3], busiest: &str) -> String {
+    format!(
+        "no run of {} counts: other programs used {:.1} % to {:.1} % of the machine's CPU time, and {:.1} % is \
+         allowed{busiest}; run it while the machine is idle, or allow more: lab run --foreign-cpu {:.2}",
+        cells.join(", "),
+        least * 100.0,
+        most * 100.0,
+        allowed * 100.0,
+        // a little more than was seen, and never more than all
+        (most * 1.2).min(1.0),
+    )
 }
 
 fn percent(share: f64) -> String {
