@@ -43,22 +43,38 @@ impl Rows {
         }
         let cpu_only = format!("{GROUP}/many");
         let directory = groups.place(&cpu_only, Controller::Cpu)?.directory;
-        let links_before = before.map(links).transpose()?;
-        let links = links(program)?;
-        let old = links.path().display();
-        let words = |line: String| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let earlier = |ours: &str| -> Option<String> {
-            let link = ours.strip_prefix(&format!("{old}/")).zip(links_before.as_ref());
-            let ours_by_path = ours.strip_prefix(program).zip(before);
-            link.map(|(command, links)| format!("{}/{command}", links.path().display()))
-                .or_else(|| ours_by_path.map(|(arguments, before)| format!("{before}{arguments}")))
-        };
-        let row = |name, ours: String, peer: String, goal| {
-            let (peer, goal) = earlier(&ours).map_or((peer, goal), |earlier| (earlier, None));
-            Row { name, ours: words(ours), peer: words(peer), goal, most_faults: None }
-        };
+        let before = before.map(Ours::new).transpose()?;
+        let ours = Ours::new(program)?;
+        let rows = Pairs { ours: &ours, before: before.as_ref() }.table(&cpu_only, &directory);
+        let _links = [Some(ours.links), before.map(|before| before.links)];
+        Ok(Rows { rows, _groups: groups, _links })
+    }
+}
+
+/// A program of ours, and a directory in which it has libcgroup's names.
+struct Ours<'p> {
+    program: &'p str,
+    links: TempDir,
+}
+
+impl<'p> Ours<'p> {
+    fn new(program: &'p str) -> Result<Ours<'p>, String> {
+        Ok(Ours { program, links: links(program)? })
+    }
+}
+
+/// Our commands with those that they are compared with.
+struct Pairs<'p> {
+    ours: &'p Ours<'p>,
+    before: Option<&'p Ours<'p>>,
+}
+
+impl Pairs<'_> {
+    fn table(&self, cpu_only: &str, directory: &Path) -> Vec<Row> {
+        let (program, old) = (self.ours.program, self.ours.links.path().display());
+        let row = |name, ours, peer, goal| self.row(name, ours, peer, goal);
         let within = |most_faults, row: Row| Row { most_faults: Some(most_faults), ..row };
-        let table = vec![
+        vec![
             row("true, alone and alone", "/bin/true".into(), "/bin/true".into(), None),
             row(
                 "run / cgexec, cpu",
@@ -120,9 +136,22 @@ impl Rows {
                 format!("lscgroup cpu:{cpu_only}"),
                 Some(0.4),
             ),
-        ];
-        let _links = [Some(links), links_before];
-        Ok(Rows { rows: table, _groups: groups, _links })
+        ]
+    }
+
+    fn row(&self, name: &'static str, ours: String, peer: String, goal: Option<f64>) -> Row {
+        let (peer, goal) = self.earlier(&ours).map_or((peer, goal), |earlier| (earlier, None));
+        let words = |line: String| line.split_whitespace().map(str::to_owned).collect();
+        Row { name, ours: words(ours), peer: words(peer), goal, most_faults: None }
+    }
+
+    /// The same command of the program before.
+    fn earlier(&self, ours: &str) -> Option<String> {
+        let before = self.before?;
+        let link = ours.strip_prefix(&format!("{}/", self.ours.links.path().display()));
+        let link = link.map(|command| format!("{}/{command}", before.links.path().display()));
+        let by_path = || Some(format!("{}{}", before.program, ours.strip_prefix(self.ours.program)?));
+        link.or_else(by_path)
     }
 }
 
