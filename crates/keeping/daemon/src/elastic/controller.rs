@@ -80,6 +80,34 @@ struct Placed {
     places: Vec<usize>,
 }
 
+/// Each group has one place, though it may be in several parts.
+fn placed(parts: Vec<Box<dyn Part>>) -> (Vec<Placed>, Vec<GroupName>) {
+    let mut groups: Vec<GroupName> = Vec::new();
+    let mut place = |group: &GroupName| {
+        let known = groups.iter().position(|known| known == group);
+        known.unwrap_or_else(|| {
+            groups.push(group.clone());
+            groups.len() - 1
+        })
+    };
+    let parts = parts.into_iter().map(|part| {
+        let places = part.groups().iter().map(&mut place).collect();
+        Placed { part, places }
+    });
+    (parts.collect(), groups)
+}
+
+/// The places of groups with a latency, with their names in the layout.
+fn measured(head: &Head, groups: &[GroupName]) -> Vec<(usize, String)> {
+    let all = head.elastic.iter().flat_map(|scope| scope.groups.iter().map(move |one| (scope, one)));
+    let measured = all.filter(|(_, one)| head.latencies.contains_key(&one.name));
+    let measured = measured.filter_map(|(scope, one)| {
+        let group = GroupName::new(scope.directory(one)).ok()?;
+        Some((groups.iter().position(|known| *known == group)?, one.name.clone()))
+    });
+    measured.collect()
+}
+
 impl<'h> Controller<'h> {
     /// For the layout in effect, from the CPUs that its groups have; or why there is nothing to do now. Nothing is written
     /// without the right to resize, nor during a pause.
@@ -131,27 +159,8 @@ impl<'h> Controller<'h> {
             let change = Resize { generation: head.generation, ..change };
             record(&resizes, counters, &change);
         }
-        let parts = parts?;
-        let mut groups: Vec<GroupName> = Vec::new();
-        let mut place = |group: &GroupName| {
-            let known = groups.iter().position(|known| known == group);
-            known.unwrap_or_else(|| {
-                groups.push(group.clone());
-                groups.len() - 1
-            })
-        };
-        let parts = parts.into_iter().map(|part| {
-            let places = part.groups().iter().map(&mut place).collect();
-            Placed { part, places }
-        });
-        let parts = parts.collect();
-        let measured = head.elastic.iter().flat_map(|scope| scope.groups.iter().map(move |one| (scope, one)));
-        let measured = measured.filter(|(_, one)| head.latencies.contains_key(&one.name));
-        let measured = measured.filter_map(|(scope, one)| {
-            let group = GroupName::new(scope.directory(one)).ok()?;
-            Some((groups.iter().position(|known| *known == group)?, one.name.clone()))
-        });
-        let measured = measured.collect();
+        let (parts, groups) = placed(parts?);
+        let measured = measured(&head, &groups);
         let states = States::new(host, groups);
         let generation = head.generation;
         let mut controller = Controller {
