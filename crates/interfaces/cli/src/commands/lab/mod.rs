@@ -204,6 +204,39 @@ fn runs(count: usize) -> String {
     if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
 }
 
+/// Which experiment is run, and where its results go.
+struct Task {
+    source: Source,
+    /// The layouts as an earlier run recorded them.
+    recorded: Option<BTreeMap<String, String>>,
+    /// The results that are continued.
+    resume: Option<Arc<OwnDirectory>>,
+}
+
+impl Task {
+    fn of(args: &LabRun) -> Result<Task, Failure> {
+        let Some(directory) = &args.resume else {
+            let source = source(args.experiment.as_deref().unwrap_or(Path::new("")))?;
+            return Ok(Task { source, recorded: None, resume: None });
+        };
+        let own = OwnDirectory::open(directory).map_err(failed)?;
+        let text = run::text_in(&own).map_err(failed)?;
+        let name = own.path().join("experiment.toml");
+        let recorded = run::layouts_in(&own).map_err(failed)?;
+        let source = Source::new(&name.display().to_string(), &text);
+        Ok(Task { source, recorded: Some(recorded), resume: Some(Arc::new(own)) })
+    }
+}
+
+/// Where results of a run that is none other's continuation go.
+fn new_directory(args: &LabRun, experiment: &Experiment) -> PathBuf {
+    let given = args.directory.clone().filter(|directory| !directory.as_os_str().is_empty());
+    given.unwrap_or_else(|| {
+        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace(':', "");
+        PathBuf::from("ringfence-results").join(format!("{}-{now}", experiment.name))
+    })
+}
+
 fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
     if !rustix::process::geteuid().is_root() {
         return Err(
@@ -211,32 +244,19 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
         );
     }
     let machine = Machine::live()?;
-    let resume = args.resume.as_deref().map(OwnDirectory::open).transpose().map_err(failed)?.map(Arc::new);
-    let (source, recorded, directory) = match &resume {
-        Some(own) => {
-            let text = run::text_in(own).map_err(failed)?;
-            let name = own.path().join("experiment.toml");
-            let recorded = run::layouts_in(own).map_err(failed)?;
-            (Source::new(&name.display().to_string(), &text), Some(recorded), own.path().to_owned())
-        }
-        None => {
-            let source = source(args.experiment.as_deref().unwrap_or(Path::new("")))?;
-            (source, None, args.directory.clone().unwrap_or_default())
-        }
-    };
+    let Task { source, recorded, resume } = Task::of(args)?;
     let Read { experiment, text, layouts, cpus } = read(&source, &machine, recorded)?;
     let host = host()?;
     clean_up(&host)?;
     let not_here = |why| Failure::new(format!("not reproducible here: {why}")).code(NOT_HERE);
     let cpus = cpus.map_err(not_here)?;
-    let named = || {
-        let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace(':', "");
-        PathBuf::from("ringfence-results").join(format!("{}-{now}", experiment.name))
+    let directory = match &resume {
+        Some(own) => own.path().to_owned(),
+        None => {
+            warn_of_lengths(&experiment, args);
+            new_directory(args, &experiment)
+        }
     };
-    let directory = if directory.as_os_str().is_empty() { named() } else { directory };
-    if resume.is_none() {
-        warn_of_lengths(&experiment, args);
-    }
     let stop = stop_on_signals()?;
     let mut progress = progress::Progress::new();
     let done = run::run(
@@ -268,9 +288,21 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
         },
     );
     progress.end();
-    // what there is of an experiment that failed can be looked at; who stops one wants it to end at once
-    if done.as_ref().is_err_and(|error| !error.is_interruption())
-        && let Ok(own) = OwnDirectory::open(&directory)
+    let results = match done {
+        Ok(results) => results,
+        Err(error) if error.is_interruption() => return Err(interrupted(&directory)),
+        Err(error) => {
+            show_what_there_is(&directory, as_json)?;
+            return Err(failed(error));
+        }
+    };
+    show(&results, &OwnDirectory::open(&directory).map_err(failed)?, as_json)?;
+    Ok(if results.complete { 0 } else { ATTENTION })
+}
+
+/// Of an experiment that failed; who stops one wants it to end at once.
+fn show_what_there_is(directory: &Path, as_json: bool) -> Result<(), Failure> {
+    if let Ok(own) = OwnDirectory::open(directory)
         && let Ok(results) = run::results(&own)
     {
         draw(&results, &own)?;
@@ -278,27 +310,20 @@ fn run(args: &LabRun, as_json: bool) -> Result<u8, Failure> {
             output::text(&text::of(&results, own.path()))?;
         }
     }
-    let results = match done {
-        Ok(results) => results,
-        Err(error) if error.is_interruption() => {
-            let failure = Failure::new("interrupted; everything was rolled back").code(INTERRUPTED);
-            let has_runs = OwnDirectory::open(&directory).is_ok_and(|own| run::has_runs(&own));
-            return Err(match has_runs {
-                true => {
-                    let directory = directory.display().to_string();
-                    failure.hint(format!(
-                        "{} continues it, {} draws what there is",
-                        Command::ringfence("lab run --resume").arg(&directory),
-                        Command::ringfence("lab report").arg(&directory)
-                    ))
-                }
-                false => failure,
-            });
-        }
-        Err(error) => return Err(failed(error)),
-    };
-    show(&results, &OwnDirectory::open(&directory).map_err(failed)?, as_json)?;
-    Ok(if results.complete { 0 } else { ATTENTION })
+    Ok(())
+}
+
+fn interrupted(directory: &Path) -> Failure {
+    let failure = Failure::new("interrupted; everything was rolled back").code(INTERRUPTED);
+    if !OwnDirectory::open(directory).is_ok_and(|own| run::has_runs(&own)) {
+        return failure;
+    }
+    let directory = directory.display().to_string();
+    failure.hint(format!(
+        "{} continues it, {} draws what there is",
+        Command::ringfence("lab run --resume").arg(&directory),
+        Command::ringfence("lab report").arg(&directory)
+    ))
 }
 
 /// Before hours are spent: what the runs can't show, and an option that changes nothing.
