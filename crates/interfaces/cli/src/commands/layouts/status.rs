@@ -9,13 +9,13 @@ use std::{
 
 use ::plan::{Plan, Problem};
 use apply::{
-    Drift, Generation, GroupStatus, Head, Measured, NewUnit, Resizes, RulesFile, Running, SettingStatus,
-    Target, Unfinished,
+    Drift, Generation, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running,
+    SettingStatus, State, Target, Unfinished,
 };
 use files::Trust;
 use interruptions::{Row, RowState};
 use kernel::Host;
-use serde_json::json;
+use serde_json::{Value, json};
 use topology::Machine;
 use units::{group_path, hint::Command};
 
@@ -27,7 +27,9 @@ use super::{
     history_of,
     isolation::isolation,
     json::published,
-    machines_layout, picture, planned, read, rules, warn,
+    machines_layout, picture, planned, read,
+    rules::{self, Misplaced},
+    warn,
     words::{self, Files},
 };
 use crate::{
@@ -67,80 +69,134 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let not_in_effect = machines_layout::not_in_effect(&state, &args.socket, groups.is_empty());
     let is_elastic = groups.iter().any(elastic::follows_load);
     let not_resized = is_elastic.then(|| Resizes::of(&state).trouble(time)).flatten();
-    let drifted = groups.iter().any(|group| !group.drift.is_empty());
+    let found = Found {
+        groups,
+        unfinished,
+        pending,
+        unknown,
+        not_in_effect,
+        not_resized,
+        plan,
+        misplaced,
+        new_units,
+    };
     if args.svg {
-        output::text(&picture::svg(&Machine::live()?, &groups))?;
+        output::text(&picture::svg(&Machine::live()?, &found.groups))?;
     } else if as_json {
-        let answer =
-            json!({ "drift": drifted, "groups": groups, "unfinished": unfinished, "pending": pending });
-        let mut answer = published(answer);
-        answer["unknown"] = json!(unknown);
-        answer["recorded"] = json!(!apply::generations(&state)?.is_empty());
-        answer["not_in_effect"] = json!(not_in_effect);
-        answer["not_resized"] = json!(not_resized);
-        answer["plan"] = json!(plan);
-        answer["new_units"] = json!(new_units);
-        answer["misplaced"] = json!(unchecked.is_none().then_some(&misplaced));
-        output::json(&answer)?;
+        output::json(&found.answer(&state, unchecked.is_none())?)?;
     } else {
-        let last = apply::generations(&state)?.into_iter().rev().find_map(done);
         let controller = if is_elastic { Resizes::of(&state).controller() } else { None };
         let latencies = controller.map(|controller| controller.latencies).unwrap_or_default();
         let page = Page { host: &host, paint: Paint::stdout(), verbose: args.verbose, latencies };
-        let mut text = unfinished.as_ref().map(|found| page.interrupted(found)).unwrap_or_default();
-        if let Some(pending) = &pending {
-            let words = pending.to_string();
-            text.push_str(&if pending.overdue || pending.unwatched { page.paint.bad(&words) } else { words });
-            text.push('\n');
-        }
-        for generation in &unknown {
-            text.push_str(&page.paint.bad(&without_record(*generation)));
-            text.push('\n');
-        }
-        match last.filter(|_| !groups.is_empty()) {
-            Some(head) => text.push_str(&page.all(&head, &groups, misplaced.len())),
-            None if unfinished.is_some() => {}
-            None if apply::generations(&state)?.is_empty() => text.push_str(&unrecorded(&state)),
-            None => text.push_str(match apply::generations(&state)?.into_iter().filter_map(done).next() {
-                Some(_) => "nothing that was applied is in effect\n",
-                None => "nothing was applied: no change succeeded (ringfence history)\n",
-            }),
-        }
-        for reason in not_in_effect.iter().chain(&not_resized) {
-            text.push_str(&page.paint.bad(reason));
-            text.push('\n');
-        }
-        if let (Some(layout), Some(plan)) = (&layout, &plan) {
+        let text = found.text(&page, &state, looked)?;
+        if let (Some(layout), Some(plan)) = (&layout, &found.plan) {
             warn(plan, layout);
-            text.push_str(&page.still_to_do(layout.path, plan, !misplaced.is_empty()));
-        }
-        for one in &new_units {
-            let apply = Command::ringfence("apply")
-                .arg(looked.map_or_else(String::new, |layout| layout.path.display().to_string()));
-            let words =
-                format!("{} is loaded and not bound yet, as group '{}': {apply}", one.unit, one.group);
-            text.push_str(&page.paint.bad(&words));
-            text.push('\n');
         }
         if let Some(layout) = looked {
-            rules::warn(&misplaced, layout);
+            rules::warn(&found.misplaced, layout);
         }
         if let Some(reason) = unchecked {
             output::warning(reason);
         }
         output::text(&text)?;
     }
-    let is_broken = unfinished.is_some_and(|unfinished| !unfinished.lives);
-    let is_broken = is_broken || pending.is_some_and(|pending| pending.overdue || pending.unwatched);
-    let as_applied = !drifted
-        && !is_broken
-        && not_in_effect.is_empty()
-        && not_resized.is_none()
-        && unknown.is_empty()
-        && misplaced.is_empty()
-        && new_units.is_empty()
-        && plan.is_none_or(|plan| plan.steps.is_empty());
-    Ok(if as_applied { 0 } else { ATTENTION })
+    Ok(if found.is_as_applied() { 0 } else { ATTENTION })
+}
+
+/// What was found.
+struct Found {
+    groups: Vec<GroupStatus>,
+    unfinished: Option<Unfinished>,
+    pending: Option<Pending>,
+    /// Generations without a record.
+    unknown: Vec<u32>,
+    /// Why the machine's layout is not in effect.
+    not_in_effect: Vec<String>,
+    /// Why groups that follow their load are not resized.
+    not_resized: Option<String>,
+    /// What a layout that was named still needs.
+    plan: Option<Plan>,
+    misplaced: Vec<Misplaced>,
+    /// Units that came after the apply.
+    new_units: Vec<NewUnit>,
+}
+
+impl Found {
+    fn is_as_applied(&self) -> bool {
+        let is_broken = self.unfinished.as_ref().is_some_and(|unfinished| !unfinished.lives)
+            || self.pending.as_ref().is_some_and(is_late);
+        !self.has_drift()
+            && !is_broken
+            && self.not_in_effect.is_empty()
+            && self.not_resized.is_none()
+            && self.unknown.is_empty()
+            && self.misplaced.is_empty()
+            && self.new_units.is_empty()
+            && self.plan.as_ref().is_none_or(|plan| plan.steps.is_empty())
+    }
+
+    fn has_drift(&self) -> bool {
+        self.groups.iter().any(|group| !group.drift.is_empty())
+    }
+
+    /// `has_rules`: the rules could be looked at.
+    fn answer(&self, state: &State, has_rules: bool) -> Result<Value, Failure> {
+        let Found { groups, unfinished, pending, .. } = self;
+        let mut answer = published(json!({
+            "drift": self.has_drift(), "groups": groups, "unfinished": unfinished, "pending": pending
+        }));
+        answer["unknown"] = json!(self.unknown);
+        answer["recorded"] = json!(!apply::generations(state)?.is_empty());
+        answer["not_in_effect"] = json!(self.not_in_effect);
+        answer["not_resized"] = json!(self.not_resized);
+        answer["plan"] = json!(self.plan);
+        answer["new_units"] = json!(self.new_units);
+        answer["misplaced"] = json!(has_rules.then_some(&self.misplaced));
+        Ok(answer)
+    }
+
+    /// `layout`: the one that was named, or is in effect.
+    fn text(&self, page: &Page<'_>, state: &State, layout: Option<&Layout<'_>>) -> Result<String, Failure> {
+        let bad = |words: &str| page.paint.bad(words) + "\n";
+        let mut text = self.unfinished.as_ref().map(|found| page.interrupted(found)).unwrap_or_default();
+        if let Some(pending) = &self.pending {
+            let words = pending.to_string();
+            text += &if is_late(pending) { bad(&words) } else { words + "\n" };
+        }
+        for generation in &self.unknown {
+            text += &bad(&without_record(*generation));
+        }
+        text += &self.applied(page, state)?;
+        for reason in self.not_in_effect.iter().chain(&self.not_resized) {
+            text += &bad(reason);
+        }
+        if let (Some(layout), Some(plan)) = (layout, &self.plan) {
+            text += &page.still_to_do(layout.path, plan, !self.misplaced.is_empty());
+        }
+        for NewUnit { unit, group } in &self.new_units {
+            let apply = Command::ringfence("apply")
+                .arg(layout.map_or_else(String::new, |layout| layout.path.display().to_string()));
+            text += &bad(&format!("{unit} is loaded and not bound yet, as group '{group}': {apply}"));
+        }
+        Ok(text)
+    }
+
+    fn applied(&self, page: &Page<'_>, state: &State) -> Result<String, Failure> {
+        let generations = apply::generations(state)?;
+        let is_new = generations.is_empty();
+        Ok(match generations.into_iter().rev().find_map(done) {
+            Some(head) if !self.groups.is_empty() => page.all(&head, &self.groups, self.misplaced.len()),
+            _ if self.unfinished.is_some() => String::new(),
+            _ if is_new => unrecorded(state),
+            Some(_) => "nothing that was applied is in effect\n".to_owned(),
+            None => "nothing was applied: no change succeeded (ringfence history)\n".to_owned(),
+        })
+    }
+}
+
+/// Nobody is there to undo it.
+fn is_late(pending: &Pending) -> bool {
+    pending.overdue || pending.unwatched
 }
 
 /// The layout in effect, for its rules; if it is not the same any more, a warning instead.
@@ -281,61 +337,8 @@ impl Page<'_> {
                 settings.join(" ")
             );
             let _ = writeln!(text, "{}", line.trim_end()); // a String takes everything
-            for drift in drifts(group, &lines) {
-                let _ = writeln!(text, "       {}", self.paint.bad(&drift));
-            }
-            if let Some(unit) = group.unit.as_ref().filter(|unit| !unit.runs) {
-                let _ = writeln!(
-                    text,
-                    "       {} does not run: its settings come into force when it starts",
-                    unit.name
-                );
-            }
-            // what drifted is said above
-            let shown = |row: &Row| match row.state {
-                RowState::Drift => false,
-                RowState::Done | RowState::ByKernel => self.verbose,
-                RowState::Refused | RowState::BootOnly => true,
-            };
-            for Row { name, state, detail } in isolation(&group.knobs).into_iter().filter(shown) {
-                let _ = writeln!(text, "       {name}: {}, {detail}", state.name());
-            }
-            for bounds in elastic::bounds(group) {
-                let _ = writeln!(text, "       {bounds}");
-            }
-            for latency in self.latencies.iter().filter(|one| one.group == group.group) {
-                let _ = writeln!(text, "       {latency}");
-            }
-            if let Some(by) = &group.frozen_by {
-                let with = match *by == group.group {
-                    true => String::new(),
-                    false => format!(" with group '{by}'"),
-                };
-                let thaw = Command::ringfence("thaw").group(by);
-                let words = match group.running.as_slice() {
-                    [] => format!("frozen{with}: nothing in it runs until `{thaw}`"),
-                    running => {
-                        let pids: Vec<String> = running.iter().map(u32::to_string).collect();
-                        let freeze = Command::ringfence("freeze").group(by);
-                        let pids = pids.join(", ");
-                        format!(
-                            "frozen{with} until `{thaw}`; outside of it in the freezer hierarchy and running: {pids} (`{freeze}`)"
-                        )
-                    }
-                };
-                let _ = writeln!(text, "       {}", self.paint.changed(&words));
-            }
-            for (other, pids) in in_both(group, groups) {
-                let (split, elsewhere): (Vec<u32>, Vec<u32>) =
-                    pids.into_iter().partition(|pid| self.is_split(*pid, &group.group, other));
-                for (how, pids) in
-                    [("with some of their threads", split), ("in other hierarchies", elsewhere)]
-                {
-                    if !pids.is_empty() {
-                        let pids: Vec<String> = pids.iter().map(u32::to_string).collect();
-                        let _ = writeln!(text, "       also in group '{other}', {how}: {}", pids.join(", "));
-                    }
-                }
+            for below in self.below(group, groups, &lines) {
+                let _ = writeln!(text, "       {below}");
             }
             if self.verbose {
                 self.details(&mut text, group, &lines);
@@ -344,6 +347,39 @@ impl Page<'_> {
         text.push('\n');
         text.push_str(&self.summary(groups, misplaced));
         text
+    }
+
+    /// What there is to be said of a group below its line.
+    fn below(&self, group: &GroupStatus, groups: &[GroupStatus], lines: &[Line]) -> Vec<String> {
+        let mut below: Vec<String> = drifts(group, lines).iter().map(|drift| self.paint.bad(drift)).collect();
+        let stopped = group.unit.as_ref().filter(|unit| !unit.runs);
+        below.extend(
+            stopped.map(|unit| {
+                format!("{} does not run: its settings come into force when it starts", unit.name)
+            }),
+        );
+        // what drifted is said above
+        let shown = |row: &Row| match row.state {
+            RowState::Drift => false,
+            RowState::Done | RowState::ByKernel => self.verbose,
+            RowState::Refused | RowState::BootOnly => true,
+        };
+        let rows = isolation(&group.knobs).into_iter().filter(shown);
+        below.extend(rows.map(|Row { name, state, detail }| format!("{name}: {}, {detail}", state.name())));
+        below.extend(elastic::bounds(group).iter().map(ToString::to_string));
+        let latencies = self.latencies.iter().filter(|one| one.group == group.group);
+        below.extend(latencies.map(ToString::to_string));
+        below.extend(frozen(group).map(|words| self.paint.changed(&words)));
+        for (other, pids) in in_both(group, groups) {
+            let (split, elsewhere): (Vec<u32>, Vec<u32>) =
+                pids.into_iter().partition(|pid| self.is_split(*pid, &group.group, other));
+            let hows = [("with some of their threads", split), ("in other hierarchies", elsewhere)];
+            let hows = hows.into_iter().filter(|(_, pids)| !pids.is_empty());
+            below.extend(
+                hows.map(|(how, pids)| format!("also in group '{other}', {how}: {}", numbers(&pids))),
+            );
+        }
+        below
     }
 
     /// Is the process in both groups in one hierarchy? Then its threads are.
@@ -491,6 +527,23 @@ fn in_both<'g>(group: &GroupStatus, groups: &'g [GroupStatus]) -> Vec<(&'g str, 
         (other.group.as_str(), pids)
     });
     both.filter(|(_, pids): &(&str, Vec<u32>)| !pids.is_empty()).collect()
+}
+
+fn frozen(group: &GroupStatus) -> Option<String> {
+    let by = group.frozen_by.as_ref()?;
+    let with = if *by == group.group { String::new() } else { format!(" with group '{by}'") };
+    let thaw = Command::ringfence("thaw").group(by);
+    if group.running.is_empty() {
+        return Some(format!("frozen{with}: nothing in it runs until `{thaw}`"));
+    }
+    let (pids, freeze) = (numbers(&group.running), Command::ringfence("freeze").group(by));
+    Some(format!(
+        "frozen{with} until `{thaw}`; outside of it in the freezer hierarchy and running: {pids} (`{freeze}`)"
+    ))
+}
+
+fn numbers(pids: &[u32]) -> String {
+    pids.iter().map(u32::to_string).collect::<Vec<String>>().join(", ")
 }
 
 /// Directory and name.
