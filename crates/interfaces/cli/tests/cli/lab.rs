@@ -7,10 +7,7 @@ use std::{
     io::{BufRead, BufReader, Read},
     path::{Path, PathBuf},
     process::{Child, ChildStderr, Command, Output, Stdio},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
 };
 
 use libtest_mimic::Trial;
@@ -23,6 +20,8 @@ use crate::world::{Need, World};
 
 mod damaged_journal;
 mod elastic;
+mod foreign_files;
+mod gates;
 mod hostile_text;
 mod isolated;
 mod move_others;
@@ -34,7 +33,7 @@ const PURE: &[(&str, Body)] = &[
     ("a file's mistakes are all reported, each at its place", mistakes),
     ("a directory without results is reported", no_results),
     ("a check says how long it takes and what it can't decide", lengths),
-    (ENDLESS, endless),
+    (ENDLESS, foreign_files::endless),
     ("no mistake in a file reaches the terminal with what a terminal acts on", hostile_text::mistakes),
 ];
 
@@ -45,15 +44,15 @@ const ENDLESS: &str = "no FIFO, device or endless file is waited for or read to 
 const WITH_GROUPS: &[(&str, Body)] = &[
     ("an experiment's results can be read, redrawn and compared, and no group is left", whole),
     ("a condition can be a layout, which is checked, run and kept", layout),
-    ("root neither reads nor writes what belongs to another user", strangers),
+    ("root neither reads nor writes what belongs to another user", foreign_files::strangers),
     (
         "no text of results reaches the terminal or a table with what a terminal acts on",
         hostile_text::results,
     ),
     ("results of different experiments are not compared", different),
     ("Ctrl-C keeps the finished runs, and --resume makes the others", resumed),
-    ("a machine that is too busy is reported once, with who it is and what to do", busy),
-    (GATES, gates),
+    ("a machine that is too busy is reported once, with who it is and what to do", gates::busy),
+    (GATES, gates::said),
     ("what a killed experiment left is removed", cleaned),
     ("a damaged journal is reported, and no other one is left because of it", damaged_journal::reported),
     (
@@ -348,104 +347,6 @@ fn lengths(lab: &Lab) {
     assert!(line.contains("cyclictest") && line.contains("2 CPUs") && line.contains(&seconds), "{plain}");
 }
 
-/// attack finding 7: `lab report` and `run --resume` worked in directories of other users, `lab run` ran files that
-/// others could change, and links that others had planted were followed. Finding 12: names went to the terminal raw.
-fn strangers(lab: &Lab) {
-    lab.experiment(1);
-    lab.ok("run small.toml --directory out");
-    // a file that a link leads to stays as it is
-    fs::write(lab.path("victim"), "untouched").unwrap();
-    for name in ["report.html", "summary.md", "runs.csv"] {
-        fs::remove_file(lab.path("out").join(name)).unwrap();
-        std::os::unix::fs::symlink(lab.path("victim"), lab.path("out").join(name)).unwrap();
-    }
-    lab.ok("report out");
-    assert_eq!(fs::read_to_string(lab.path("victim")).unwrap(), "untouched");
-    assert!(fs::read_to_string(lab.path("out/report.html")).unwrap().contains("A small experiment"));
-
-    let results = lab.path("out/results.json");
-    let text_of_results = fs::read_to_string(&results).unwrap();
-    let evil = text_of_results.replace("A small experiment", "A \\u001b]0;x\\u0007small\\u202eone");
-    fs::write(&results, evil).unwrap();
-    let said = lab.ok("report out");
-    assert!(said.starts_with("A \\u{1b}]0;x\\u{7}small\\u{202e}one\n"), "{said:?}");
-    assert!(!said.contains(['\x1b', '\x07', '\u{202e}']));
-    fs::write(&results, text_of_results).unwrap();
-
-    let theirs = |path: &Path| std::os::unix::fs::chown(path, Some(65_534), Some(65_534)).unwrap();
-    theirs(&lab.path("out"));
-    for line in ["report out", "run --resume out", "compare out out", "run small.toml --directory out/below"]
-    {
-        let output = lab.run(line);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{line}: {said}");
-        assert!(said.contains("user 65534") && said.contains("hint:"), "{line}: {said}");
-    }
-    assert!(!lab.path("out/below").exists());
-
-    fs::set_permissions(lab.path("small.toml"), std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
-    for line in ["check small.toml", "run small.toml --directory second"] {
-        let output = lab.run(line);
-        assert!(!output.status.success());
-        let said = text(&output.stderr);
-        assert!(said.contains("can be written by others than its owner"), "{line}: {said}");
-    }
-    assert!(!lab.path("second").exists());
-}
-
-/// attack finding 21: `lab check /dev/zero` read 2 GB, results.json as a link to it all memory; a FIFO was waited for
-/// without end.
-fn endless(lab: &Lab) {
-    lab.experiment(1);
-    fs::create_dir(lab.path("results")).unwrap();
-    let fifo = |name: &str| {
-        let made = Command::new("mkfifo").arg(lab.path(name)).status().unwrap();
-        assert!(made.success());
-    };
-    fifo("fifo.toml");
-    let refused = |line: &str| {
-        // a wait is ended with 124, memory beyond this with an abort
-        let plain = lab.command(line);
-        let mut command = Command::new("timeout");
-        command.args(["60", "prlimit", "--as=700000000"]).arg(plain.get_program()).args(plain.get_args());
-        command.current_dir(lab.directory.path()).env("RINGFENCE_STATE", lab.path("state"));
-        let output = command.stdin(Stdio::null()).output().unwrap();
-        let said = text(&output.stderr);
-        assert!(matches!(output.status.code(), Some(1 | 2)), "{line}: {:?} {said}", output.status);
-        assert!(said.contains("error"), "{line}: {said}");
-    };
-    let has_root = rustix::process::geteuid().is_root();
-    refused("check fifo.toml");
-    refused("check /dev/zero");
-    if has_root {
-        refused("run fifo.toml --directory never");
-    }
-    let long = fs::File::create(lab.path("long.toml")).unwrap();
-    long.set_len(4 << 30).unwrap();
-    refused("check long.toml");
-    for of in ["results.json", "experiment.toml", "design.json", "environment.json", "runs.jsonl"] {
-        let at = format!("results/{of}");
-        for kind in ["fifo", "link", "endless", "directory"] {
-            match kind {
-                "fifo" => fifo(&at),
-                "link" => std::os::unix::fs::symlink("/dev/zero", lab.path(&at)).unwrap(),
-                "endless" => fs::File::create(lab.path(&at)).unwrap().set_len(8 << 30).unwrap(),
-                _ => fs::create_dir(lab.path(&at)).unwrap(),
-            }
-            refused("report results");
-            refused("compare results results");
-            if has_root {
-                refused("run --resume results");
-            }
-            if kind == "directory" {
-                fs::remove_dir(lab.path(&at)).unwrap();
-            } else {
-                fs::remove_file(lab.path(&at)).unwrap();
-            }
-        }
-    }
-}
-
 /// newcomers A14: `lab compare` of two experiments printed 100 lines of "not there"; `--quick` without [quick] changed
 /// nothing and said nothing.
 fn different(lab: &Lab) {
@@ -577,91 +478,6 @@ fn resumed(lab: &Lab) {
     let all = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap();
     assert!(all.starts_with(&first), "finished runs remain as they are");
     assert_eq!(lab.runs(), results["runs"].as_array().unwrap().len());
-}
-
-/// While all CPUs are busy: this process is no program of the experiment's.
-fn beside_others(run: impl FnOnce() -> Output) -> Output {
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|threads| {
-        for _ in 0..2 * std::thread::available_parallelism().unwrap().get() {
-            threads.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    std::hint::spin_loop();
-                }
-            });
-        }
-        let output = run();
-        stop.store(true, Ordering::Relaxed);
-        output
-    })
-}
-
-fn busy(lab: &Lab) {
-    lab.experiment(1);
-    let open = fs::read_to_string(lab.path("small.toml")).unwrap();
-    let gates =
-        open.replace("foreign-cpu = 1.0", "foreign-cpu = 0.001").replace("retries = 20", "retries = 0");
-    fs::write(lab.path("small.toml"), gates).unwrap();
-    let output = beside_others(|| lab.run("run small.toml --directory out"));
-    let said = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert_eq!(
-        said.matches("note: no run of 'heavy', 'light' counts: other programs used").count(),
-        1,
-        "{said}"
-    );
-    // whatever else runs may use more than the threads above
-    for part in ["0.1 % is allowed", " (most by ", "lab run --foreign-cpu "] {
-        assert!(said.contains(part), "no {part} in: {said}");
-    }
-}
-
-/// faults G1, G2, F13: what a gate looks at and what a figure is of is said before the first run; the gates of any file can be
-/// given on the command line; and the report of what is not complete names the directory.
-fn gates(lab: &Lab) {
-    let file = "name = \"io\"\ntitle = \"I/O beside a command\"\nrepetitions = 1\nduration = \"200ms\"\nwarm-up = \"0s\"\n\
-        [group.g]\n[group.disk]\n[workload.sync]\ndriver = \"writers\"\ngroup = \"disk\"\n\
-        [workload.work]\ndriver = \"command\"\ncommand = [\"/bin/true\"]\ngroup = \"g\"\n\
-        [[condition]]\nname = \"only\"\n[[measure]]\nname = \"wall\"\nis = \"work.seconds\"\n";
-    fs::write(lab.path("io.toml"), file).unwrap();
-    let said = lab.ok("check io.toml");
-    for part in [
-        "0.2 s and until their commands have ended each after a warm-up",
-        "over 'work' from its start to its end: wall\n",
-        "note: 'sync': CPU time of the kernel's threads and interrupts may be this I/O's",
-        "note: 'work': measured from the start to the end, however long that takes",
-    ] {
-        assert!(said.contains(part), "no {part} in: {said}");
-    }
-    let checked = lab.json("check io.toml");
-    assert_eq!(checked["spans"]["wall"], "'work' from its start to its end");
-    assert_eq!(checked["notes"][0]["note"]["kind"], "kernel-threads-apart", "{checked}");
-
-    for wrong in ["-1", "101%", "much"] {
-        let output = lab.run(&format!("run io.toml --foreign-cpu={wrong}"));
-        assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-    }
-    let results = lab.json("run io.toml --directory out --foreign-cpu 100% --steal 1");
-    assert_eq!(results["experiment"]["gates"]["foreign-cpu"], 1.0);
-    let notes = results["notes"].to_string();
-    for kind in ["gates-given", "open-gates", "runs-to-the-end"] {
-        assert!(notes.contains(kind), "no {kind} in: {notes}");
-    }
-    let none = "run io.toml --directory none --foreign-cpu 0 --steal 100% --retries 1";
-    let output = beside_others(|| lab.run(none));
-    let said = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    let page = fs::read_to_string(lab.path("none/report.html")).unwrap();
-    let resume = format!("ringfence lab run --resume {}", lab.path("none").display());
-    assert!(page.contains(&resume), "no {resume}");
-    assert!(said.contains("ringfence lab run --resume none makes them"), "{said}");
-    assert!(said.contains("figures in brackets are of rejected runs alone"), "{said}");
-    // there is no limit any more: what is missing is made, though its attempts were used up
-    let kept = fs::read_to_string(lab.path("none/design.json")).unwrap();
-    fs::write(lab.path("none/design.json"), kept.replace("\"foreign_cpu\": 0.0", "\"foreign_cpu\": 1.0"))
-        .unwrap();
-    let resumed = lab.json("run --resume none");
-    assert_eq!(resumed["complete"], true, "{}", resumed["runs"]);
 }
 
 fn cleaned(lab: &Lab) {

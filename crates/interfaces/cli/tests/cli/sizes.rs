@@ -19,8 +19,6 @@ const LONG: &[(&str, &str)] = &[
     ("cli/tests/cli/refusals.rs", "a table: what is refused, with the message"),
     ("plan/tests/plan/lints.rs", "a table: each kind of lint, where it is and beside it"),
     ("layout/src/keys.rs", "a table: the keys of the layout file"),
-    ("lab/tests/lab/experiments.rs", "to be divided"),
-    ("cli/tests/cli/lab.rs", "to be divided"),
 ];
 
 /// Functions that are still to be divided. A new one is divided instead of listed.
