@@ -67,6 +67,9 @@ pub struct State {
     directory: PathBuf,
 }
 
+/// The directory of the records.
+const GENERATIONS: &str = "generations";
+
 /// The file that processes have locked which undo what nobody confirms.
 const WATCH: &str = "watch";
 
@@ -122,7 +125,7 @@ impl State {
     }
 
     fn generations(&self) -> PathBuf {
-        self.directory.join("generations")
+        self.directory.join(GENERATIONS)
     }
 
     fn file(&self, generation: u32, suffix: &str) -> PathBuf {
@@ -361,10 +364,16 @@ fn all_above(directory: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    files::trusted(parent).map(drop).map_err(|why| {
-        let hint = why.hint().map(|fix| format!("{fix}, or keep the state elsewhere: --state DIR"));
-        Failure::State { what: "trust", path: directory.to_owned(), reason: why.to_string(), hint }
-    })
+    // a link leads elsewhere, where the same holds
+    let links =
+        [directory.to_owned(), directory.join(GENERATIONS)].into_iter().filter(|path| path.is_symlink());
+    for path in std::iter::once(parent.to_owned()).chain(links) {
+        files::trusted(&path).map(drop).map_err(|why| {
+            let hint = why.hint().map(|fix| format!("{fix}, or keep the state elsewhere: --state DIR"));
+            Failure::State { what: "trust", path: directory.to_owned(), reason: why.to_string(), hint }
+        })?;
+    }
+    Ok(())
 }
 
 /// Opens a record.

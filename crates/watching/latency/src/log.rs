@@ -1,6 +1,7 @@
 //! A log with a line for each request: read from its end on, and followed where it is renamed or emptied.
 
 use std::{
+    collections::VecDeque,
     fs::File,
     io::Read,
     os::unix::fs::{FileExt, MetadataExt},
@@ -96,7 +97,7 @@ impl Log {
         let new = new.map_err(|error| self.failed(&error))?;
         // a pattern may take long for a line: where there is no time for all, the newest count
         let mut latencies = Vec::new();
-        for line in new.iter().rev().take(MOST_REQUESTS) {
+        for line in new.iter().rev() {
             match wait.go_on() {
                 Err(Error::Late) => break,
                 done => done?,
@@ -121,8 +122,8 @@ fn ends_a_line(file: &File, at: u64) -> bool {
 }
 
 impl Open {
-    /// The whole lines that are new.
-    fn read(&mut self) -> std::io::Result<Vec<Vec<u8>>> {
+    /// The newest of the whole lines that are new, as many as can count.
+    fn read(&mut self) -> std::io::Result<VecDeque<Vec<u8>>> {
         let size = self.file.metadata()?.len();
         if size < self.at {
             // emptied: what is there now is new
@@ -137,7 +138,7 @@ impl Open {
         std::io::Seek::seek(&mut self.file, std::io::SeekFrom::Start(self.at))?;
         (&self.file).take(size - self.at).read_to_end(&mut new)?;
         self.at += new.len() as u64;
-        let mut lines = Vec::new();
+        let mut lines = VecDeque::new();
         for part in new.split_inclusive(|byte| *byte == b'\n') {
             let (part, is_whole) = part.strip_suffix(b"\n").map_or((part, false), |part| (part, true));
             if self.begun.len() + part.len() > LONGEST {
@@ -149,8 +150,28 @@ impl Open {
             if is_whole {
                 let line = std::mem::take(&mut self.begun);
                 lines.extend((!std::mem::take(&mut self.skips)).then_some(line));
+                // four million empty lines would take a hundred megabytes
+                if lines.len() > MOST_REQUESTS {
+                    lines.pop_front();
+                }
             }
         }
         Ok(lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_lines_are_held_than_count() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let lines = MOST_REQUESTS + 2;
+        std::fs::write(&file, (0..lines).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        let mut open =
+            Open { file: file.reopen().unwrap(), inode: (0, 0), at: 0, begun: Vec::new(), skips: false };
+        let read = open.read().unwrap();
+        assert_eq!((read.len(), read[0].as_slice()), (MOST_REQUESTS, b"2".as_slice()));
     }
 }

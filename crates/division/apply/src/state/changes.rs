@@ -12,7 +12,11 @@ impl Lock {
     /// Makes the confirmation of a generation lasting.
     pub(crate) fn write_confirmation(&self, generation: u32) -> Result<(), Failure> {
         let path = self.state.file(generation, CONFIRMED);
-        let file = private().create(true).truncate(true).open(&path);
+        let open = || private().create(true).truncate(true).open(&path);
+        let file = open().or_else(|error| match is_full(&error) {
+            true => self.use_reserve(&path).map_err(|_| error).and_then(|()| open()),
+            false => Err(error),
+        });
         file.and_then(|file| file.sync_all()).map_err(|error| failed("write", &path, &error))?;
         self.release();
         self.sync_directory();
@@ -61,17 +65,13 @@ impl Lock {
         Ok(file)
     }
 
-    /// A file with that much room; on a full disk, that which was set aside, if it may be used.
+    /// A file with that much room; on a disk that is full, or has no inode left, that which was set aside, if it may be used.
     fn allocated(&self, path: &Path, room: u64, may_use_reserve: bool) -> std::io::Result<File> {
-        let file = private().read(true).create(true).truncate(true).open(path)?;
-        match allocate(&file, 0, room) {
-            Err(error)
-                if may_use_reserve
-                    && matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) =>
-            {
-                file.set_len(0)?;
-                let reserve = self.state.generations().join(RESERVE);
-                std::fs::rename(&reserve, path).map_err(|_| error)?;
+        let made = private().read(true).create(true).truncate(true).open(path);
+        match made.and_then(|file| allocate(&file, 0, room).map(|()| file)) {
+            Err(error) if may_use_reserve && is_full(&error) => {
+                // what was made of the file is given back by the rename
+                self.use_reserve(path).map_err(|_| error)?;
                 let file = private().read(true).open(path)?;
                 let there = file.metadata()?.len();
                 if there < room {
@@ -79,8 +79,13 @@ impl Lock {
                 }
                 Ok(file)
             }
-            allocated => allocated.map(|()| file),
+            made => made,
         }
+    }
+
+    /// Makes a file of the room that was set aside.
+    fn use_reserve(&self, path: &Path) -> std::io::Result<()> {
+        std::fs::rename(self.state.generations().join(RESERVE), path)
     }
 
     /// Continues the journal of a generation that was interrupted, behind its last good line; with how large it is.
@@ -141,4 +146,8 @@ impl Lock {
     fn sync_directory(&self) {
         let _ = File::open(self.state.generations()).and_then(|directory| directory.sync_all());
     }
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

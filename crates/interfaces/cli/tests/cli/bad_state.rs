@@ -25,6 +25,7 @@ const CASES: &[Case] = &[
     ("a read-only file system is refused with what to do", &[], read_only),
     ("a directory of another user is refused with what to do", &[], foreign),
     ("a directory that others can write to is refused with what to do", &[], open_to_others),
+    ("a link into another user's directory is refused with what to do", &[], linked),
     ("a file instead of a directory is refused with what to do", &[], a_file),
     ("a record under another one's name is refused, with what to do", &[], copied),
     ("a FIFO in place of a record makes nobody wait", &[], fifo),
@@ -184,6 +185,18 @@ fn any_time(stage: &mut Stage) {
         let (code, out, error) = stage.desk.run(line);
         assert_eq!((code, out.as_str(), error.as_str()), (0, "\n", ""), "{line}");
     }
+}
+
+fn linked(stage: &mut Stage) {
+    let others = stage.desk.path("others");
+    fs::create_dir_all(others.join("generations")).unwrap();
+    std::os::unix::fs::chown(&others, Some(5), None).unwrap();
+    std::os::unix::fs::symlink(others.join("state"), stage.desk.path("link")).unwrap();
+    fs::create_dir(others.join("state")).unwrap();
+    says(&refused(stage, "apply {d}/l.toml --state {d}/link"), &["others belongs to user 5", "chown root"]);
+    fs::create_dir(stage.desk.path("own")).unwrap();
+    std::os::unix::fs::symlink(others.join("generations"), stage.desk.path("own/generations")).unwrap();
+    says(&refused(stage, "apply {d}/l.toml --state {d}/own"), &["others belongs to user 5", "chown root"]);
 }
 
 fn open_to_others(stage: &mut Stage) {

@@ -34,6 +34,7 @@ const CASES: &[Case] = &[
     ("the process that reverts is not frozen with its caller's group", &[Need::AnyFreezer], frozen_caller),
     // attack finding 8
     ("a change is reverted on a disk that became full", &[], disk_full),
+    ("a change is reverted, or confirmed, on a disk without an inode left", &[], inodes_gone),
     ("a change that needs more room than there is begins nothing", &[], disk_too_small),
     ("status and history show a change whose reverting process was killed", &[], shown),
     // attack finding 10
@@ -181,6 +182,23 @@ fn disk_full(stage: &mut Stage) {
     reverted(stage);
     let history = stage.desk.ends("history --state {d}/disk/state", 0);
     says(&history, &["not confirmed within 3 s"]);
+}
+
+fn inodes_gone(stage: &mut Stage) {
+    let disk = Disk::of(stage, "tmpfs", "size=1M,nr_inodes=40,mode=755");
+    let fill = |disk: &Disk| {
+        (0..40).take_while(|number| fs::write(disk.path().join(number.to_string()), "").is_ok()).count()
+    };
+    stage.desk.ends("apply {d}/l.toml --state {d}/disk/state --confirm 3s", 0);
+    let files = fill(&disk);
+    assert!(stage.differing().is_some());
+    reverted(stage);
+    (0..files).for_each(|number| fs::remove_file(disk.path().join(number.to_string())).unwrap());
+    stage.desk.ends("apply {d}/l.toml --state {d}/disk/state --confirm 60s", 0);
+    fill(&disk);
+    stage.desk.ends("confirm --state {d}/disk/state", 0);
+    says(&stage.desk.ends("status --state {d}/disk/state", 0), &["all as applied"]);
+    stage.desk.ends("undo --state {d}/disk/state", 1);
 }
 
 fn disk_too_small(stage: &mut Stage) {

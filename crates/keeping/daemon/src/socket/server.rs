@@ -86,8 +86,10 @@ pub enum ServeError {
     #[error("another daemon answers on {}", .0.display())]
     Taken(PathBuf),
     /// Others could put a socket of theirs into its place.
-    #[error("the control socket needs a directory that only its owner can write to, and {} can be written by others: --socket names another one", .0.display())]
-    Open(PathBuf),
+    #[error(
+        "another user could put a socket in the place of the daemon's: {0}; --socket names another place"
+    )]
+    Untrusted(files::Untrusted),
     /// A file, a link or a directory.
     #[error("{} is not a socket", .0.display())]
     NotASocket(PathBuf),
@@ -182,10 +184,7 @@ pub(crate) fn check(path: &Path) -> Result<(), ServeError> {
         // our umask may have taken bits away
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).map_err(failed)?;
     }
-    let about = fs::metadata(directory).map_err(failed)?;
-    if about.mode() & 0o022 != 0 {
-        return Err(ServeError::Open(directory.to_owned()));
-    }
+    files::trusted(directory).map_err(ServeError::Untrusted)?;
     match fs::symlink_metadata(path) {
         Ok(file) if !file.file_type().is_socket() => Err(ServeError::NotASocket(path.to_owned())),
         Ok(_) if Stream::connect(path).is_ok() => Err(ServeError::Taken(path.to_owned())),

@@ -69,7 +69,16 @@ fn not_taken() {
     let open = scene.directory.path().join("open");
     fs::create_dir(&open).unwrap();
     fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(matches!(serve(&open.join("sock"), live()), Err(ServeError::Open(_))));
+    let refused = |place: &Path| matches!(serve(&place.join("sock"), live()), Err(ServeError::Untrusted(_)));
+    assert!(refused(&open));
+    if rustix::process::geteuid().is_root() {
+        // whoever owns a directory above moves it away
+        let below = open.join("below");
+        fs::create_dir(&below).unwrap();
+        fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::chown(&open, Some(5), None).unwrap();
+        assert!(refused(&open) && refused(&below));
+    }
 }
 
 fn long() {
