@@ -19,6 +19,7 @@ use crate::{
     knob,
     lasting::{self, Known},
     partitions,
+    pending::settle_files,
     performer::{Performer, name},
     prune::{prune, settle},
     record::{Ending, FORMAT, Head, Kind, Result as End, Summary},
@@ -90,6 +91,7 @@ pub(crate) fn carry_out(
             if is_undo {
                 lock.release();
             }
+            attempt.outcome.left.extend(settle_files(lock.state(), target));
             // an old generation that stays does no harm: the next change tries again
             let _ = prune(lock, target);
             Ok(attempt.outcome)
@@ -161,6 +163,7 @@ fn give_up(mut attempt: Attempt<'_>, lock: &Lock, head: &Head, stop: Stop) -> Fa
     if head.confirm_within.is_some() {
         lock.release();
     }
+    left.extend(settle_files(lock.state(), target));
     match recorded {
         // what could not be recorded is recorded by the next command, which finds it as it was before
         Err(failure) if !matches!(error, Error::Unrecorded { .. }) => failure,

@@ -227,6 +227,10 @@ pub fn confirm(lock: &Lock, target: Target<'_>, generation: Option<u32>) -> Resu
     match remaining(lock.state(), &last, target) {
         None => refused("it needs no confirmation"),
         Some(Duration::ZERO) => too_late("its time is over"),
-        Some(_) => lock.write_confirmation(generation).map(|()| generation),
+        Some(_) => {
+            // or a boot would go on without what is confirmed
+            target.system.unit_files().settle().map_err(|error| Failure::Refused(error.into()))?;
+            lock.write_confirmation(generation).map(|()| generation)
+        }
     }
 }

@@ -21,6 +21,7 @@ mod read_only;
 mod system;
 mod target;
 mod unit_files;
+mod unsettled;
 
 mod act;
 mod failure;
@@ -127,3 +128,4 @@ pub use stays_in::{StaysIn, stays_in};
 pub use system::{Running, System};
 pub use target::Target;
 pub use unit_files::{NoUnits, UnitFiles};
+pub use unsettled::unsettled;

@@ -19,6 +19,9 @@ pub struct Pending {
     pub overdue: bool,
     /// No process waits to undo it, neither its own nor a daemon: it stays until the next command that changes something.
     pub unwatched: bool,
+    /// The machine was booted since, and started the units without it.
+    #[serde(skip)]
+    pub is_kept_out: bool,
 }
 
 fn millis<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
@@ -29,6 +32,12 @@ fn millis<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::
 impl fmt::Display for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let generation = self.generation;
+        if self.is_kept_out {
+            return write!(
+                f,
+                "generation {generation} was not confirmed before the machine was booted, and no unit was started with it: `ringfence undo` takes its files back"
+            );
+        }
         if self.overdue {
             return write!(
                 f,
@@ -60,6 +69,7 @@ pub fn pending(state: &State, target: Target<'_>) -> Result<Option<Pending>, Fai
         remaining,
         overdue: remaining.is_zero(),
         unwatched: state.is_watched() == Some(false),
+        is_kept_out: !target.system.unit_files().kept_out().is_empty(),
     };
     Ok(remaining(state, &last, target).map(pending))
 }
@@ -74,6 +84,15 @@ pub(crate) fn refuse_while_waiting(state: &State, target: Target<'_>) -> Result<
         }),
         None => Ok(()),
     }
+}
+
+/// Lets units' files hold over boots unless they wait for a confirmation. What can't be done of that, in words.
+pub(crate) fn settle_files(state: &State, target: Target<'_>) -> Option<String> {
+    let waits = |last: Summary| remaining(state, &last, target).is_some();
+    if state.last_done().is_ok_and(|last| last.is_some_and(waits)) {
+        return None;
+    }
+    target.system.unit_files().settle().err().map(|error| error.to_string())
 }
 
 /// How long it can still be confirmed; `None` if it does not wait. Counted by the clock that runs from boot on: the

@@ -12,7 +12,7 @@ use crate::{
     directories,
     journal::Journal,
     lasting,
-    pending::remaining,
+    pending::{remaining, settle_files},
     performer::Performer,
     record::{By, Ending, Kind, Record, Result as End, Summary},
     remainder::Remainder,
@@ -112,6 +112,11 @@ pub fn recover(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered>, Failur
     read_again(lock, target)?;
     recovered.extend(unfinished(lock, target)?);
     recovered.extend(undo_overdue(lock, target)?);
+    // what a change was killed before
+    let unsettled = settle_files(lock.state(), target);
+    if let (Some(last), Some(unsettled)) = (recovered.last_mut(), unsettled) {
+        last.left.push(unsettled);
+    }
     Ok(recovered)
 }
 

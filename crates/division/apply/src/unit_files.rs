@@ -16,6 +16,8 @@ use plan::SeenUnit;
 use rustix::io::Errno;
 use units::hint::Command;
 
+use crate::unsettled::{self, UNITS, unsettled};
+
 /// systemd, or what a test puts in its place.
 pub trait UnitFiles {
     /// What systemd knows of these units, by name; empty where it does not run.
@@ -37,11 +39,22 @@ pub trait UnitFiles {
     fn is_set(&self, unit: &str, property: &str) -> bool;
     /// What a drop-in file contains; `None` if it is not there.
     fn read(&self, path: &Path) -> Option<String>;
-    /// Writes a drop-in file, or removes it.
+    /// Writes a drop-in file, or removes it. Until [`UnitFiles::settle`] the next boot goes on with what was there before.
     ///
     /// # Errors
     /// The errno, with the path.
     fn write(&self, path: &Path, text: Option<&str>) -> Result<(), Error>;
+    /// What was written since the last call holds over boots from now on.
+    ///
+    /// # Errors
+    /// The errno, with the path; systemd does not read what the boot had not.
+    fn settle(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Units that this boot started without what was written before it and not settled.
+    fn kept_out(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Lets systemd read its files again, and set what they say of these units.
     ///
     /// # Errors
@@ -107,7 +120,10 @@ impl Default for Systemd {
 }
 
 /// Where drop-in files of ours may be.
-const ROOTS: [&str; 2] = ["/etc/systemd/system", "/run/systemd/system"];
+const ROOTS: [&str; 2] = [UNITS, "/run/systemd/system"];
+
+/// Where the generator says at boot what a unit goes on with.
+const GENERATED: &str = "/run/systemd/generator.early";
 
 /// Where systemd writes what `set-property` sets, a file for each property.
 const SET_PROPERTY: [&str; 3] =
@@ -213,6 +229,7 @@ impl UnitFiles for Systemd {
                 hint: Some(Command::new("mv").arg(path.to_string_lossy()).arg("/root").to_string()),
             });
         }
+        note_before(self, path, if text.is_some() { "write" } else { "remove" })?;
         let Some(text) = text else {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -239,6 +256,23 @@ impl UnitFiles for Systemd {
         })
     }
 
+    fn settle(&self) -> Result<(), Error> {
+        if !Systemd::runs() {
+            return Ok(());
+        }
+        let kept_out = self.kept_out();
+        unsettled::forget(Path::new(UNITS)).map_err(|error| refused("settle", Path::new(UNITS), &error))?;
+        if kept_out.is_empty() { Ok(()) } else { self.reload(&kept_out) }
+    }
+
+    fn kept_out(&self) -> Vec<String> {
+        let unit_of = |path: &Path| unit_of(path).map(str::to_owned);
+        let units = unsettled(Path::new(UNITS), &boot()).into_keys().filter_map(|path| unit_of(&path));
+        units
+            .filter(|unit| Path::new(GENERATED).join(format!("{unit}.d/90-ringfence.conf")).exists())
+            .collect()
+    }
+
     fn reload(&self, units: &[String]) -> Result<(), Error> {
         let mut removed = units.iter().filter(|unit| remove_flags(unit)).count();
         units.iter().for_each(|unit| note_flags(unit));
@@ -256,6 +290,22 @@ impl UnitFiles for Systemd {
     fn is_read(&self, unit: &str) -> bool {
         !Systemd::runs() || systemd::needs_reload(unit).is_ok_and(|needs| !needs)
     }
+}
+
+/// The unit of a drop-in file.
+fn unit_of(path: &Path) -> Option<&str> {
+    path.parent()?.file_name()?.to_str()?.strip_suffix(".d")
+}
+
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim_end().to_owned()
+}
+
+/// So that a boot in the middle of the change goes on with what is there now.
+fn note_before(files: &Systemd, path: &Path, what: &str) -> Result<(), Error> {
+    let Some(unit) = unit_of(path).filter(|_| path.starts_with(UNITS)) else { return Ok(()) };
+    let noted = unsettled::note(Path::new(UNITS), unit, &boot(), files.read(path).as_deref());
+    noted.map_err(|error| refused(what, path, &error))
 }
 
 /// So that a power cut does not bring a file back that an undo took away.

@@ -31,7 +31,7 @@ fn start() -> i32 {
         return i32::from(commands::gate(std::env::args_os().skip(1)));
     }
     if program_name().as_deref() == Some(daemon::GENERATOR) {
-        return i32::from(commands::generator(std::env::args_os().nth(1)));
+        return i32::from(commands::generator(std::env::args_os().skip(1)));
     }
     if let Some(status) = completion::answered().or_else(as_other_tool) {
         return i32::from(status);

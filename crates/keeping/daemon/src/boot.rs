@@ -1,6 +1,6 @@
-//! The order at boot under systemd: a service that a layout names starts after the daemon has applied the layout, and a
-//! slice that gets CPUs of its own before that, as nothing makes a partition at a slice's start. A
-//! systemd.generator(7) says so, as it runs before any unit is loaded, also at the first boot with a new layout.
+//! What a boot under systemd does before it starts a unit, by a systemd.generator(7), which runs before any unit is loaded. The
+//! order: a service that a layout names starts after the daemon has applied the layout, and a slice that gets CPUs of its own
+//! before that, as nothing makes a partition at a slice's start. And units start without a change that nobody confirmed.
 
 use std::{fs, io, path::Path};
 
@@ -24,6 +24,9 @@ const UNITS: [&str; 5] = [
 /// What the daemon needs when it starts, and itself.
 const OWN: [&str; 4] = ["dbus.service", "dbus-broker.service", "ringfence.service", DAEMON];
 const DAEMON: &str = "ringfenced.service";
+
+/// What stands in the place of a drop-in file that was not there before.
+const NOTHING: &str = "# by ringfence-generator: the change of this file was not confirmed before the boot\n";
 
 /// What stands at the top of each drop-in file.
 const HEADER: &str = "# by ringfence-generator: the layout in /etc/ringfence names this unit\n[Unit]\n";
@@ -51,6 +54,24 @@ pub fn order_units(root: &Path, to: &Path) -> io::Result<Vec<String>> {
         drop_in(to, unit, &format!("After={DAEMON}\n"))?;
     }
     Ok(units)
+}
+
+/// Writes into `early`, which systemd prefers to /etc, what the drop-in files of units below `root` had before a change of an
+/// earlier boot than `boot` that was neither confirmed nor ended. The daemon, or the next command, takes the files back.
+///
+/// # Errors
+/// What can't be written.
+pub fn keep_out(root: &Path, early: &Path, boot: &str) -> io::Result<()> {
+    for (path, before) in apply::unsettled(&root.join("etc/systemd/system"), boot) {
+        let (Some(directory), Some(name)) = (path.parent().and_then(Path::file_name), path.file_name())
+        else {
+            continue;
+        };
+        let directory = early.join(directory);
+        fs::create_dir_all(&directory)?;
+        fs::write(directory.join(name), before.as_deref().unwrap_or(NOTHING))?;
+    }
+    Ok(())
 }
 
 fn drop_in(to: &Path, unit: &str, lines: &str) -> io::Result<()> {

@@ -57,7 +57,7 @@ mod sources;
 
 mod run;
 
-pub use boot::{GENERATOR, order_units};
+pub use boot::{GENERATOR, keep_out, order_units};
 pub use counters::{Counters, Figures};
 pub use division::{Applied, Division, Repaired};
 pub use elastic::{Resized, Resizer};

@@ -22,9 +22,32 @@ pub const UNITS: [&str; 2] = ["one.service", "two.service"];
 struct Disk {
     files: BTreeMap<PathBuf, String>,
     read: BTreeMap<PathBuf, String>,
+    /// What files had before changes that are not settled, and in which boot.
+    before: BTreeMap<PathBuf, (u32, Option<String>)>,
+    boot: u32,
     no_reload: bool,
     read_only: bool,
     reloads: usize,
+}
+
+impl Disk {
+    /// The files as systemd reads them: the generator hides what was not settled before the boot.
+    fn shown(&self) -> BTreeMap<PathBuf, String> {
+        let mut shown = self.files.clone();
+        for (path, before) in self.hidden() {
+            shown.remove(&path);
+            shown.extend(before.map(|text| (path, text)));
+        }
+        shown
+    }
+
+    fn hidden(&self) -> BTreeMap<PathBuf, Option<String>> {
+        let earlier = self.before.iter().filter(|(path, (boot, before))| {
+            let now = self.files.get(*path);
+            *boot < self.boot && now != before.as_ref() && now.is_none_or(|text| plan::is_drop_in(text))
+        });
+        earlier.map(|(path, (_, before))| (path.clone(), before.clone())).collect()
+    }
 }
 
 /// A handle: clones are of the same one.
@@ -55,8 +78,9 @@ impl Units {
     /// The same disk in the next boot: systemd reads all files, and starts the units.
     pub fn booted(&self, fake: &Fake) -> Units {
         let units = Units { fake: fake.clone(), disk: self.disk.clone(), faults: Faults::at(Vec::new()) };
-        let files = units.disk().files.clone();
-        units.disk().read = files;
+        units.disk().boot += 1;
+        let shown = units.disk().shown();
+        units.disk().read = shown;
         units.start();
         units
     }
@@ -174,7 +198,24 @@ impl UnitFiles for Units {
 
     fn is_read(&self, unit: &str) -> bool {
         let disk = self.disk();
-        disk.files.get(&file(unit)) == disk.read.get(&file(unit))
+        disk.shown().get(&file(unit)) == disk.read.get(&file(unit))
+    }
+
+    fn settle(&self) -> Result<(), Error> {
+        if self.disk().before.is_empty() {
+            return Ok(());
+        }
+        let settle = || {
+            let is_hidden = !self.disk().hidden().is_empty();
+            self.disk().before.clear();
+            if is_hidden { self.load() } else { Ok(()) }
+        };
+        self.faults.change(settle, |errno| refused("cannot settle", errno))
+    }
+
+    fn kept_out(&self) -> Vec<String> {
+        let hidden = self.disk().hidden();
+        UNITS.iter().filter(|unit| hidden.contains_key(&file(unit))).map(|unit| (*unit).to_owned()).collect()
     }
 }
 
@@ -184,7 +225,8 @@ impl Units {
         if disk.read_only && disk.files.get(path).map(String::as_str) != text {
             return Err(refused(&format!("cannot write {}", path.display()), Errno::ROFS));
         }
-        disk.files.remove(path);
+        let note = (disk.boot, disk.files.remove(path));
+        disk.before.entry(path.to_owned()).or_insert(note);
         disk.files.extend(text.map(|text| (path.to_owned(), text.to_owned())));
         Ok(())
     }
@@ -195,7 +237,7 @@ impl Units {
             return Err(refused("systemd does not read its files again", Errno::TIMEDOUT));
         }
         disk.reloads += 1;
-        disk.read = disk.files.clone();
+        disk.read = disk.shown();
         drop(disk);
         self.set_all();
         Ok(())

@@ -6,7 +6,8 @@ use std::{
 };
 
 use apply::{
-    Failure, Outcome, Recovered, Recovery, State, Target, confirm, execute, pending, recover, status, undo,
+    Failure, Outcome, Recovered, Recovery, State, Target, confirm, execute, history, pending, recover,
+    status, undo,
 };
 use fake::Fake;
 use tempfile::TempDir;
@@ -96,6 +97,12 @@ impl Desk {
         groups.into_iter().map(of).collect()
     }
 
+    /// How many generations were done, as their records say.
+    fn done(&self) -> usize {
+        let all = self.command(Vec::new(), |state, _| history(state).unwrap()).unwrap();
+        all.iter().filter(|record| record.is_done()).count()
+    }
+
     fn drift(&self) -> String {
         self.status().into_iter().flat_map(|(_, drift)| drift).collect::<Vec<_>>().join("; ")
     }
@@ -152,8 +159,10 @@ fn a_change_that_nobody_confirmed_before_a_boot_goes_back_after_it() {
         let before = desk.units.file("one.service");
         desk.try_apply(second, Some(60)).unwrap();
         desk.boot();
+        assert_eq!(desk.units.limit("one.service"), limit, "{second}: no unit starts with it");
         let waits = |state: &State, target: Target<'_>| pending(state, target).unwrap();
-        assert!(desk.command(Vec::new(), waits).unwrap().is_some_and(|pending| pending.overdue), "{second}");
+        let waiting = desk.command(Vec::new(), waits).unwrap().unwrap();
+        assert!(waiting.overdue && waiting.to_string().contains("no unit was started with it"), "{waiting}");
         let too_late = |state: &State, target: Target<'_>| {
             confirm(&state.lock(Duration::ZERO).unwrap(), target, Some(2))
                 .map(|_| ())
@@ -168,6 +177,7 @@ fn a_change_that_nobody_confirmed_before_a_boot_goes_back_after_it() {
             (limit, before)
         );
         assert_eq!(desk.recover(), []);
+        assert_eq!(apply::UnitFiles::kept_out(&desk.units), [""; 0]);
         let expected = if first == ONE { as_applied("one") } else { Vec::new() };
         assert_eq!(desk.status(), expected, "{second}");
     }
@@ -179,8 +189,60 @@ fn a_change_that_nobody_confirmed_before_a_boot_goes_back_after_it() {
     };
     desk.command(Vec::new(), yes).unwrap();
     desk.boot();
+    assert_eq!(desk.units.limit("one.service"), "77");
     assert_eq!(desk.recover(), []);
     assert_eq!((desk.units.limit("one.service").as_str(), desk.status()), ("77", as_applied("one")));
+}
+
+#[test]
+fn a_power_cut_in_the_undo_of_an_unconfirmed_change_puts_nothing_of_it_into_force() {
+    let mut killed = 0;
+    for (at, fault) in (0..40).flat_map(|at| [(at, Fault::KillBefore), (at, Fault::KillAfter)]) {
+        let mut desk = Desk::new();
+        desk.apply(LESS);
+        let before = desk.units.file("one.service");
+        desk.try_apply(ONE, Some(60)).unwrap();
+        let undone = desk.command(vec![(at, fault)], |state, target| {
+            let lock = state.lock(Duration::ZERO).unwrap();
+            undo(&lock, target, None, &meta("undo", None)).unwrap();
+        });
+        killed += usize::from(undone.is_none());
+        desk.boot();
+        assert_eq!(desk.units.limit("one.service"), "66", "{fault:?} at change {at}");
+        desk.recover();
+        let now = (desk.units.file("one.service"), desk.units.limit("one.service"));
+        assert_eq!(now, (before, "66".to_owned()), "{fault:?} at change {at}");
+        assert_eq!(desk.status(), as_applied("one"), "{fault:?} at change {at}");
+    }
+    assert!(killed > 3, "{killed}");
+}
+
+/// Its process ended between the last line of its record and the units' files.
+#[test]
+fn a_change_that_was_done_and_not_settled_before_a_boot_comes_into_force_with_the_next_command() {
+    let mut settled_late = 0;
+    for at in 0..40 {
+        let mut desk = Desk::new();
+        let done = desk.command(vec![(at, Fault::KillBefore)], |state, target| {
+            let lock = state.lock(Duration::ZERO).unwrap();
+            let plan = planned_text(state, target, &machine(), ONE).unwrap();
+            execute(&lock, target, &plan, &meta(LAYOUT, None)).unwrap();
+        });
+        if done.is_some() {
+            break;
+        }
+        if desk.done() == 0 {
+            continue;
+        }
+        settled_late += 1;
+        desk.boot();
+        assert_eq!(desk.units.limit("one.service"), "max");
+        desk.recover();
+        assert_eq!((desk.units.limit("one.service").as_str(), desk.status()), ("77", as_applied("one")));
+        desk.boot();
+        assert_eq!((desk.units.limit("one.service").as_str(), desk.status()), ("77", as_applied("one")));
+    }
+    assert_eq!(settled_late, 1);
 }
 
 /// The process dies at each change, and the power goes before anybody recovers.
@@ -202,8 +264,16 @@ fn an_apply_that_a_power_cut_ended_leaves_nothing() {
             if done.is_some() {
                 break;
             }
+            if desk.done() > usize::from(first.is_some()) {
+                continue; // it was done, and its record says so
+            }
             killed += 1;
             desk.boot();
+            assert_eq!(
+                desk.units.limit("one.service"),
+                before.1,
+                "killed at change {at}: no unit starts with it"
+            );
             let recovered = desk.recover();
             let now = (desk.units.file("one.service"), desk.units.limit("one.service"));
             assert_eq!(now, before, "killed at change {at}: {recovered:?}");

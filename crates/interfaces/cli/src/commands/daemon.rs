@@ -87,12 +87,19 @@ pub fn gate(words: impl Iterator<Item = OsString>) -> u8 {
     }
 }
 
-/// systemd.generator(7): `to` is where drop-ins go.
-pub fn generator(to: Option<OsString>) -> u8 {
-    let Some(to) = to else { return crate::failure::USAGE };
-    match daemon::order_units(Path::new("/"), Path::new(&to)) {
-        Ok(_) => 0,
-        Err(error) => {
+/// systemd.generator(7): the directories where units go, and those that count more than /etc's.
+pub fn generator(mut to: impl Iterator<Item = OsString>) -> u8 {
+    let Some(normal) = to.next() else { return crate::failure::USAGE };
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let kept_out = to.next().map_or(Ok(()), |early| {
+        daemon::keep_out(Path::new("/"), Path::new(&early), boot.trim_end())
+            .map_err(|error| (early.clone(), error))
+    });
+    // the one is done although the other can't be
+    let ordered = daemon::order_units(Path::new("/"), Path::new(&normal)).map_err(|error| (normal, error));
+    match kept_out.and(ordered.map(drop)) {
+        Ok(()) => 0,
+        Err((to, error)) => {
             output::error(&format!("cannot write to {}: {error}", Path::new(&to).display()));
             crate::failure::FAILED
         }

@@ -7,6 +7,7 @@ pub const ROWS: &[(&str, fn())] = &[
     ("a slice with CPUs of its own starts before the daemon", slices),
     ("a unit that the daemon starts after is left out", early),
     ("a tree without a readable layout names no unit", nothing),
+    ("a boot starts units without a change that nobody confirmed", unconfirmed),
 ];
 
 fn ordered(root: &Path, layout: &str) -> Vec<String> {
@@ -79,4 +80,33 @@ fn nothing() {
     assert_eq!(ordered(tree.path(), "[groups.x\nunit = \"a.service\"\n"), [""; 0]);
     assert_eq!(ordered(tree.path(), "groups = 7\n"), [""; 0]);
     assert!(!tree.path().join("out").exists());
+}
+
+fn unconfirmed() {
+    let tree = tempfile::tempdir().unwrap();
+    let early = tree.path().join("early");
+    daemon::keep_out(tree.path(), &early, "2").unwrap();
+    assert!(!early.exists());
+    let units = tree.path().join("etc/systemd/system");
+    let write = |name: &str, text: &str| {
+        let path = units.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let ours = "# by ringfence, from the layout in effect; `ringfence undo 0` removes it\n[Service]\n";
+    for unit in ["new.service", "changed.service", "edited.service"] {
+        let text = if unit == "edited.service" { "[Service]\n" } else { ours };
+        write(&format!("{unit}.d/90-ringfence.conf"), text);
+        let before = if unit == "new.service" { "null" } else { "\"[Service]\\nMemoryMax=7\\n\"" };
+        write(&format!(".ringfence-before/{unit}"), &format!(r#"{{"boot":"1","before":{before}}}"#));
+    }
+    // the same boot reads its files again, as at each change
+    daemon::keep_out(tree.path(), &early, "1").unwrap();
+    assert!(!early.exists());
+    daemon::keep_out(tree.path(), &early, "2").unwrap();
+    let of = |unit: &str| fs::read_to_string(early.join(format!("{unit}.d/90-ringfence.conf"))).ok();
+    let settings = |unit: &str| of(unit).map(|text| text.lines().any(|line| !line.starts_with('#')));
+    assert_eq!(settings("new.service"), Some(false), "an empty one hides that of /etc");
+    assert_eq!(of("changed.service").as_deref(), Some("[Service]\nMemoryMax=7\n"));
+    assert_eq!(of("edited.service"), None, "it is somebody's by now");
 }
