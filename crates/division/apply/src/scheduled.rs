@@ -73,6 +73,10 @@ pub fn drop_undone(state: &State, memory: &mut Memory) -> Result<Vec<String>, Fa
         return Ok(Vec::new());
     }
     let Some(last) = state.last_done()? else { return Ok(Vec::new()) };
+    // a boot took its groups away, and nobody undid them
+    if last.head.boot != memory.boot {
+        return Ok(Vec::new());
+    }
     let is_undone = |one: &InForce| made(one).is_some_and(|number| !last.in_effect().contains(&number));
     let undone = memory.in_force.iter().filter(|one| is_undone(one)).map(|one| one.name.clone()).collect();
     memory.in_force.retain(|one| !is_undone(one));

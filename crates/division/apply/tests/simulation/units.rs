@@ -456,3 +456,32 @@ fn a_kill_or_a_refusal_at_any_change_leaves_no_file_and_no_limit() {
         assert!(count > 2, "{fault:?} {count}");
     }
 }
+
+#[test]
+fn what_a_schedule_has_in_force_outlives_a_boot_whatever_is_changed_after_it() {
+    let mut desk = Desk::new();
+    desk.apply(PLAIN);
+    let layout = std::path::Path::new("/l.toml");
+    let one = schedule::InForce {
+        name: "night".to_owned(),
+        since: jiff::Timestamp::UNIX_EPOCH,
+        generation: Some(1),
+        with_layout: false,
+    };
+    let boot = desk.clocks.boot_id();
+    let memory =
+        schedule::Memory { layout: layout.to_owned(), boot, in_force: vec![one], ..Default::default() };
+    let remember = |state: &State, _: Target<'_>| apply::record_schedules(state, &memory).unwrap();
+    let in_force = |state: &State, _: Target<'_>| apply::in_force(state, layout).unwrap().len();
+    desk.command(Vec::new(), remember).unwrap();
+    assert_eq!(desk.command(Vec::new(), in_force), Some(1));
+    desk.boot();
+    desk.apply(BOTH);
+    assert_eq!(desk.command(Vec::new(), in_force), Some(1), "nobody undid it");
+    // in its own boot it ends with an undo
+    let desk = Desk::new();
+    desk.apply(PLAIN);
+    desk.command(Vec::new(), remember).unwrap();
+    desk.undo(None).unwrap();
+    assert_eq!(desk.command(Vec::new(), in_force), Some(0));
+}
