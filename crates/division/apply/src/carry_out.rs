@@ -234,6 +234,10 @@ pub(crate) fn refused_steps(
             let is_left = remains.steps.contains(&step) && knob::is_left(performer, step, entry);
             return Remainder::of(generation, step, entry, &performer.hierarchies).filter(|_| is_left);
         }
+        if let Act::Mount { .. } = &entry.act {
+            let is_left = remains.steps.contains(&step);
+            return Remainder::of(generation, step, entry, &performer.hierarchies).filter(|_| is_left);
+        }
         let place = entry.act.place()?;
         let stays = match (&entry.act, &entry.before) {
             (Act::WriteDropIn { .. }, _) => remains.steps.contains(&step),

@@ -106,6 +106,13 @@ pub enum Drift {
         /// Does the file still have what the generation wrote? If not, systemd did not read it since.
         is_written: bool,
     },
+    /// An undo could not unmount the hierarchy; the next one tries again.
+    StaysMounted {
+        /// Where.
+        directory: PathBuf,
+        /// The generation that mounted it and was undone.
+        generation: u32,
+    },
     /// Something that `isolate` moves is not as requested.
     Knob {
         /// The row of the table of knobs.
@@ -179,6 +186,11 @@ impl std::fmt::Display for Drift {
             Drift::Unavailable { file, requested, effective, reason } => {
                 write!(f, "{}: applied {requested}, in effect {effective}: {reason}", file.display())
             }
+            Drift::StaysMounted { directory, generation } => write!(
+                f,
+                "{} is still mounted, by generation {generation}, which was undone: the next undo unmounts it once nobody uses it",
+                directory.display()
+            ),
             Drift::DropIn { file, is_there: true } => {
                 write!(f, "{} was changed since it was applied", file.display())
             }

@@ -9,7 +9,7 @@ use kernel::{Hierarchy, Op, Seat};
 use plan::{Owned, PARTITION, Place, SettingRequest};
 use rustix::io::Errno;
 use settings::{Access, AdminFiles, Value, Version};
-use units::{Bytes, CpuSet, group_path};
+use units::{Bytes, CpuSet, group_path, hint::Command};
 
 use crate::{
     Difference, Error,
@@ -492,6 +492,9 @@ fn unmountable(path: &std::path::Path, errno: Errno) -> Error {
     Error::Kernel(kernel::Error::Outside {
         what: format!("cannot unmount {}", path.display()),
         errno,
-        hint: None,
+        hint: (errno == Errno::BUSY).then(|| {
+            let users = Command::new("fuser -vm").arg(path.to_string_lossy());
+            format!("{users} shows who uses it; ringfence undo tries again")
+        }),
     })
 }

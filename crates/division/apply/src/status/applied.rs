@@ -63,7 +63,12 @@ impl<'a> Applied<'a> {
         if let Some(drift) = isolation::not_restored(target, stayed) {
             self.left.entry(entry.group.clone()).or_default().push(drift);
         }
-        let (Some(place), generation) = (entry.act.place(), stayed.generation) else { return };
+        let generation = stayed.generation;
+        if let Act::Mount { path, .. } = &entry.act {
+            let drift = Drift::StaysMounted { directory: path.clone(), generation };
+            self.left.entry(entry.group.clone()).or_default().push(drift);
+        }
+        let Some(place) = entry.act.place() else { return };
         // a group above may have been made for the sake of the one that the step is about
         let name = target.host.named(&target.host.hierarchies()[place.hierarchy], &place.path);
         match (&entry.act, &entry.before) {

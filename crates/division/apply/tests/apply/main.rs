@@ -95,7 +95,11 @@ fn of_this_machine() -> Vec<Trial> {
     let nothing_mounted = groups::is_ours_alone() && host.hierarchies().is_empty();
     let mounts = lacks(&[(nothing_mounted, "a machine of its own without any hierarchy")]);
     trials.extend(broken::trials(&scenarios::MOUNTS, mounts));
-    trials.extend(trials!(lacks mounts; mounts::what_a_cgconfig_conf_mounts_is_there_until_undo));
+    trials.extend(trials!(lacks mounts;
+        mounts::what_a_cgconfig_conf_mounts_is_there_until_undo,
+        mounts::what_could_not_be_unmounted_is_open_until_it_is,
+        mounts::what_a_roll_back_could_not_unmount_is_open_until_it_is,
+    ));
     trials
 }
 

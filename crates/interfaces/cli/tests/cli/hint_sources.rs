@@ -26,6 +26,7 @@ const SOURCES: &[(&str, &str, Covered)] = &[
     ("division/apply/src/occupied.rs", "ringfence move /", Words("its text is compared in the tests of its crate, and not run yet")),
     ("division/apply/src/occupied.rs", "ringfence thaw", Words("its text is compared in the tests of its crate, and not run yet")),
     ("division/apply/src/partitions.rs", "ringfence set", Words("its text is compared in the tests of its crate, and not run yet")),
+    ("division/apply/src/perform.rs", "fuser -vm", Words("it only names processes, with a tool that this machine may lack")),
     ("division/apply/src/planned.rs", "ringfence create", Words("its text is compared in the tests of its crate, and not run yet")),
     ("division/apply/src/planned.rs", "ringfence move", Words("its text is compared in the tests of its crate, and not run yet")),
     ("division/apply/src/resizes.rs", "ringfence apply", Words("its text is compared in the tests of its crate, and not run yet")),
