@@ -56,6 +56,8 @@ const TIMES: Times = Times { head: Duration::from_secs(5), whole: Duration::from
 const CONNECTIONS: usize = 64;
 /// Requests at once that read or change something.
 const TURNS: usize = 8;
+/// How many of them may be such as take long: those that look for a while, and changes, which wait for each other.
+const LONG: usize = TURNS / 2;
 
 const PROBLEM: &str = "application/problem+json";
 const JSON: &str = "application/json";
@@ -106,6 +108,7 @@ struct Shared {
     refused: Refused,
     warn: fn(&str),
     turns: Arc<Semaphore>,
+    long: Arc<Semaphore>,
 }
 
 /// Serves, in threads of its own.
@@ -139,6 +142,7 @@ pub fn serve(options: Options) -> Result<Server, Error> {
         refused: Refused::default(),
         warn: options.warn,
         turns: Arc::new(Semaphore::new(TURNS)),
+        long: Arc::new(Semaphore::new(LONG)),
     });
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -345,10 +349,15 @@ async fn answered(server: &Arc<Shared>, call: Call, body: Bytes, context: Contex
         return server.answers.answer(&call, &body, &context);
     }
     let ends = |_| Problem::unavailable("the server is stopping");
+    let takes_long = call.route.kind == Kind::Why || call.route.writes;
+    let long = match takes_long {
+        true => Some(Arc::clone(&server.long).acquire_owned().await.map_err(ends)?),
+        false => None,
+    };
     let turn = Arc::clone(&server.turns).acquire_owned().await.map_err(ends)?;
     let of_work = Arc::clone(server);
     let work = move || {
-        let _turn = turn; // also after the client went away
+        let _turns = (long, turn); // also after the client went away
         // a defect in one request ends no other
         catch_unwind(AssertUnwindSafe(|| of_work.answers.answer(&call, &body, &context))).unwrap_or_else(
             |_| Err(Problem::new(500, ProblemKind::Failed, "the request failed by a defect of ringfence")),

@@ -41,6 +41,7 @@ const ON_GROUPS: &[(&str, Body)] = &[
     ("a setting changes with its plan first, and a conflict changes nothing", answers::settings),
     ("a layout is checked, planned, applied, undone unless confirmed, and undone", answers::layout),
     ("of two changes that were decided on after the same generation one is made", answers::race),
+    ("requests that look for long hold up no other", answers::long_looks),
     ("a daemon that goes and comes back is seen", answers::daemon_back),
     ("a log with a torn end is shown up to there", answers::torn_log),
 ];

@@ -4,7 +4,10 @@ use std::{
     fs,
     net::TcpStream,
     process::{Command, Stdio},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -39,6 +42,27 @@ pub fn first_requests(world: &Arc<World>) {
             assert_eq!(status.join().unwrap(), 200);
         }
     });
+}
+
+pub fn long_looks(world: &Arc<World>) {
+    let desk = Desk::new(world, "weblooks");
+    let group = desk.scene.group.clone();
+    desk.scene.ok("create {g} --controllers cpu,memory");
+    let page = Page::new(world, "long", &group);
+    assert_eq!(page.get("/api/groups").status, 200);
+    let ended = AtomicUsize::new(0);
+    std::thread::scope(|threads| {
+        for _ in 0..12 {
+            threads.spawn(|| {
+                page.get(&format!("/api/groups/{group}/why?for=2.5")).ok();
+                ended.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+        sleep(Duration::from_secs(1)); // all of them have come
+        assert_eq!(page.get("/api/history").status, 200);
+        assert_eq!(ended.load(Ordering::SeqCst), 0, "the history came behind a look");
+    });
+    assert_eq!(ended.load(Ordering::SeqCst), 12);
 }
 
 pub fn ended(world: &Arc<World>) {
