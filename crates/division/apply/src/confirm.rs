@@ -224,7 +224,9 @@ pub fn confirm(lock: &Lock, target: Target<'_>, generation: Option<u32>) -> Resu
     if generation != number {
         return refused("it is not the last one");
     }
+    let is_lost = last.head.confirm_within.is_some() && last.head.boot != target.system.boot();
     match remaining(lock.state(), &last, target) {
+        None if is_lost => too_late("the machine was booted since, and nothing of it is left"),
         None => refused("it needs no confirmation"),
         Some(Duration::ZERO) => too_late("its time is over"),
         Some(_) => {

@@ -181,6 +181,15 @@ fn a_change_that_nobody_confirmed_before_a_boot_goes_back_after_it() {
         let expected = if first == ONE { as_applied("one") } else { Vec::new() };
         assert_eq!(desk.status(), expected, "{second}");
     }
+    // of one without a unit nothing is left
+    let mut desk = Desk::new();
+    desk.try_apply(PLAIN, Some(60)).unwrap();
+    desk.boot();
+    let late = |state: &State, target: Target<'_>| {
+        confirm(&state.lock(Duration::ZERO).unwrap(), target, None).unwrap_err().to_string()
+    };
+    let late = desk.command(Vec::new(), late).unwrap();
+    assert!(late.contains("the machine was booted since, and nothing of it is left"), "{late}");
     // one that was confirmed stays
     let mut desk = Desk::new();
     desk.try_apply(ONE, Some(60)).unwrap();
