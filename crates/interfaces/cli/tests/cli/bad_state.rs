@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::{PermissionsExt, chown},
+    os::unix::fs::{PermissionsExt, chown, symlink},
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Arc,
@@ -134,11 +134,10 @@ fn irregular(stage: &mut Stage) {
     let record = stage.desk.path("state/generations/0001.jsonl");
     let aside = stage.desk.path("aside");
     fs::rename(&record, &aside).unwrap();
-    let makes: [&dyn Fn(&Path); 3] = [
-        &|record| fs::create_dir(record).unwrap(),
-        &|record| std::os::unix::fs::symlink(&aside, record).unwrap(),
-        &|record| std::os::unix::fs::symlink("nowhere", record).unwrap(),
-    ];
+    let makes: [&dyn Fn(&Path); 3] =
+        [&|record| fs::create_dir(record).unwrap(), &|record| symlink(&aside, record).unwrap(), &|record| {
+            symlink("nowhere", record).unwrap()
+        }];
     for make in makes {
         make(&record);
         for line in ["undo {s}", "status {s}", "apply {d}/l.toml {s}"] {
@@ -190,12 +189,12 @@ fn any_time(stage: &mut Stage) {
 fn linked(stage: &mut Stage) {
     let others = stage.desk.path("others");
     fs::create_dir_all(others.join("generations")).unwrap();
-    std::os::unix::fs::chown(&others, Some(5), None).unwrap();
-    std::os::unix::fs::symlink(others.join("state"), stage.desk.path("link")).unwrap();
+    chown(&others, Some(5), None).unwrap();
+    symlink(others.join("state"), stage.desk.path("link")).unwrap();
     fs::create_dir(others.join("state")).unwrap();
     says(&refused(stage, "apply {d}/l.toml --state {d}/link"), &["others belongs to user 5", "chown root"]);
     fs::create_dir(stage.desk.path("own")).unwrap();
-    std::os::unix::fs::symlink(others.join("generations"), stage.desk.path("own/generations")).unwrap();
+    symlink(others.join("generations"), stage.desk.path("own/generations")).unwrap();
     says(&refused(stage, "apply {d}/l.toml --state {d}/own"), &["others belongs to user 5", "chown root"]);
 }
 
