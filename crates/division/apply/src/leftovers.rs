@@ -19,7 +19,7 @@ use units::{CpuSet, group_path};
 
 use crate::{
     Target,
-    act::{Act, Before, Entry, gives_back},
+    act::{Act, Before, Entry, devices_of, gives_back},
     affinity,
     already::is_so,
     inverse,
@@ -366,13 +366,13 @@ impl<'p> Past<'p> {
     /// Adds the writes that bring a text back.
     fn add_back(&mut self, entry: &Entry, (place, file, text): (&Place, &String, &str), before: Before) {
         // the rules of a v1 group go back together
-        let (key, entry) = match file.as_str() {
-            "devices.allow" | "devices.deny" => {
+        let (key, entry) = match devices_of(&entry.act) {
+            Some(_) => {
                 let (file, text) = ("devices.deny".to_owned(), "a".to_owned());
                 let act = Act::Write { place: place.clone(), file, text };
                 (DEVICES_V1.to_owned(), Entry { act, ..entry.clone() })
             }
-            _ => (target_key(file, text).to_owned(), entry.clone()),
+            None => (target_key(file, text).to_owned(), entry.clone()),
         };
         let Some(acts) = self.acts_back(&entry, (place, file, text), before) else { return };
         let back = acts.into_iter().map(|act| Entry { act, ..entry.clone() });

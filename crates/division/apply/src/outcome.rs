@@ -36,8 +36,11 @@ pub struct Outcome {
     pub left: Vec<String>,
     /// Values of others that an undo brought back: they were set between a generation in effect and the one undone.
     pub foreign: Vec<Difference>,
-    /// Values of others that an undo wrote over: they were set after what is undone.
+    /// Values of others that went with what an undo took back: they were set after it.
     pub replaced: Vec<String>,
+    /// What an undo took back: generations with what they were, oldest first.
+    #[serde(skip)]
+    pub undone: Vec<String>,
 }
 
 impl Outcome {
@@ -51,6 +54,7 @@ impl Outcome {
             left: Vec::new(),
             foreign: Vec::new(),
             replaced: Vec::new(),
+            undone: Vec::new(),
         }
     }
 }

@@ -14,7 +14,7 @@ mod way;
 use std::{
     cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use kernel::{Hierarchy, Seat};
@@ -74,26 +74,24 @@ pub(crate) fn undo_recovered(
     steps.left.splice(0..0, steps.occupied.lines(target.host));
     let directory = |place: &Place| PathBuf::from(steps.performer.directory(place));
     let written = steps.written.iter().map(|(place, file)| directory(place).join(file)).collect();
-    let replaced = changed(state, target, &written).map(|(_, file, requested, actual)| {
-        let file = file.display();
-        format!(
-            "{file}: {actual} is gone: the file was changed to it after {requested} was applied, which is undone"
-        )
-    });
+    let replaced = steps.replaced(&way, &written)?;
     steps.skipped.splice(0..0, replaced);
     let meta = Meta { confirm_within: None, ..meta.clone() };
+    let words =
+        |generation: &u32| Some(format!("{generation}, {}", state.summary(*generation).ok()?.head.words()));
+    let undone = way.undone().iter().filter_map(words).collect();
     let mut outcome = carry_out(lock, target, steps.change(to, &way.wanted), &meta)?;
     outcome.left.extend(give_back(state, target));
     // lines that stay are those of a generation that is in effect no longer, and do no harm
     let _ = originals::forget(lock, target, &way.undone().iter().copied().collect());
-    Ok(Outcome { foreign: foreign(state, target, &written), ..outcome })
+    Ok(Outcome { foreign: foreign(state, target, &written), undone, ..outcome })
 }
 
 /// Files that contain something else than a generation in effect applied, of these: group, file, applied, contained.
 fn changed(
     state: &State,
     target: Target<'_>,
-    files: &BTreeSet<PathBuf>,
+    is_among: impl Fn(&Path) -> bool,
 ) -> impl Iterator<Item = (String, PathBuf, String, String)> {
     // it is undone, whatever can be said of it
     let groups = status(state, target).unwrap_or_default();
@@ -105,12 +103,12 @@ fn changed(
             _ => None,
         })
     });
-    changed.filter(|(_, file, ..)| files.contains(file))
+    changed.filter(move |(_, file, ..)| is_among(file))
 }
 
 /// What an undo brought back that a generation in effect did not apply: `status` shows it as drift.
 fn foreign(state: &State, target: Target<'_>, written: &BTreeSet<PathBuf>) -> Vec<Difference> {
-    let restored = changed(state, target, written);
+    let restored = changed(state, target, |file| written.contains(file));
     let difference = |(group, file, requested, actual): (String, PathBuf, String, String)| Difference {
         group,
         file: file.display().to_string(),
@@ -275,6 +273,36 @@ impl<'t> Steps<'t> {
         }
         self.renamed.clear();
         Ok(())
+    }
+
+    /// Values that were set after what is undone, and go with it: in files that are written, and in groups that are removed.
+    fn replaced(&self, way: &Way, written: &BTreeSet<PathBuf>) -> Result<Vec<String>, Failure> {
+        let directory = |place: &Place| PathBuf::from(self.performer.directory(place));
+        let removed: BTreeSet<PathBuf> = self.removed.iter().map(directory).collect();
+        let is_lost = |file: &Path| {
+            written.contains(file) || file.parent().is_some_and(|directory| removed.contains(directory))
+        };
+        let mut by_hand = BTreeSet::new();
+        for &generation in way.undone() {
+            let record = lasting::record(self.state, self.target, generation)?;
+            for record in record.iter().filter(|record| record.head.kind == Kind::Set) {
+                for (step, entry) in record.entries.iter().enumerate() {
+                    let Act::Write { place, file, text } = &entry.act else { continue };
+                    let actual =
+                        record.actual.iter().find(|(of, _)| *of == step).map_or(text, |(_, actual)| actual);
+                    by_hand.insert((directory(place).join(file), actual.clone()));
+                }
+            }
+        }
+        let lost = changed(self.state, self.target, is_lost)
+            .filter(|(_, file, _, actual)| !by_hand.contains(&(file.clone(), actual.clone())));
+        let words = |(_, file, requested, actual): (String, PathBuf, String, String)| {
+            let file = file.display();
+            format!(
+                "{file}: {actual} is gone: the file was changed to it after {requested} was applied, which is undone"
+            )
+        };
+        Ok(lost.map(words).collect())
     }
 
     /// Adds the steps of the generations that come into effect again.

@@ -117,8 +117,11 @@ Examples:
     Get(Get),
     /// Change a group's settings, all of them or none
     #[command(
-        after_help = "Without write permission the request goes to ringfenced, if it is running; it accepts the \
-group's `admin` from the layout.
+        after_help = "A change of several files is recorded, so that `ringfence undo` takes it back. A change of one file \
+is not: set the old value again.
+
+Without write permission the request goes to ringfenced, if it is running; it accepts the group's `admin` from \
+the layout.
 
 Examples:
   ringfence set db/oltp1 cpuset.cpus=0-7 cpuset.mems=0 memory.max=8G cpu.max=150%
@@ -320,7 +323,8 @@ Examples:
     #[command(
         visible_alias = "rollback",
         after_help = "Groups that still contain tasks stay and are listed (exit \
-status 3). An undo can be undone: name the generation.
+status 3). An undo can be undone: name the generation. A `ringfence set` of one file is not in the history: the undo \
+of the layout that made the group names its value as lost.
 
 Examples:
   ringfence undo       # the last change

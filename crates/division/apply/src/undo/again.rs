@@ -129,7 +129,7 @@ impl Steps<'_> {
 }
 
 /// Where a step mounts or unmounts a hierarchy.
-fn mount_of(act: &Act) -> Option<&std::path::Path> {
+fn mount_of(act: &Act) -> Option<&Path> {
     match act {
         Act::Mount { path, .. } | Act::Unmount { path, .. } => Some(path),
         _ => None,

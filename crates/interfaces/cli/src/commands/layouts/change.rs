@@ -231,6 +231,7 @@ pub(super) fn print(outcome: &Outcome, deadline: Option<u64>, nothing: &str) -> 
         }
         Some(generation) => {
             let mut text = format!("generation {generation}: {} done\n", counted(outcome.steps, "step"));
+            text.extend(outcome.undone.iter().map(|undone| format!("undone: generation {undone}\n")));
             if let Some(seconds) = deadline {
                 text += &format!("undone in {seconds} s unless you run: ringfence confirm {generation}\n");
             }

@@ -32,6 +32,7 @@ pub const ROWS: &[Row] = &[
     row("an undo leaves a value that was there before", undone_to_value),
     row("a group that an undo had to leave belongs to the next layout that names it", adopted)
         .needs(&[Need::Cpus(2)]),
+    row("an undo names what it takes back, and what was set since", named),
     row("a change that nobody confirms is lifted for the tasks", unconfirmed),
     row("a change that nobody confirms is lifted under load", unconfirmed_under_load),
     row("a change that waits for its confirmation is shown as one", waiting),
@@ -300,6 +301,22 @@ fn until_taken_back(stage: &Stage<'_>) {
         // it is listed from its begin on
         history.contains("undo to generation 0") && !history.contains("under way")
     });
+}
+
+fn named(stage: &mut Stage<'_>) {
+    stage.apply("[groups.\"{g}\"]\npids.max = 100\nmemory.max = \"64M\"\n");
+    stage.desk.ends("set {g} pids.max=50", 0);
+    let (code, out, error) = stage.desk.run("undo {s}");
+    assert_eq!(code, 0, "{error}");
+    assert!(out.contains("undone: generation 1, layout "), "{out}");
+    assert!(error.contains("pids.max: 50 is gone") && error.contains("after 100 was applied"), "{error}");
+    // of a change by hand that is recorded nothing is lost but itself
+    stage.apply("[groups.\"{g}\"]\npids.max = 100\nmemory.max = \"64M\"\n");
+    stage.desk.ends("set {g} pids.max=50 memory.max=32M {s}", 0);
+    let (code, out, error) = stage.desk.run("undo {s}");
+    assert_eq!((code, error.as_str()), (0, ""), "{out}");
+    assert!(out.contains("undone: generation 4, set "), "{out}");
+    stage.truth();
 }
 
 fn unconfirmed(stage: &mut Stage<'_>) {
