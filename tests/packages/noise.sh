@@ -124,7 +124,7 @@ budget=$(python3 -c 'import json; print(int(json.load(open("/tmp/quiet"))["cpus"
 echo "       budget: $budget per second"
 check "within the budget" verdict 0
 echo $cpu >"$place"
-check "above it with interrupt $interrupt put back" verdict 1
+check "above it with interrupt $interrupt put back" verdict 3
 check "status names it" exits 3 ringfence status
 check "apply repairs it" exits 0 ringfence apply /tmp/layout.toml
 check "within the budget again" verdict 0

@@ -56,8 +56,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 /// The exit statuses, for the help and for the manual pages.
 pub const EXIT: &str = "\
 Exit status: 0 done; 1 failed, nothing was changed; 2 bad usage or bad input (options, a layout, an experiment); 3 partly \
-done (see the error), or attention needed (doctor, status, apply and undo where a limit could not be taken back or does not \
-hold for a process); 130 interrupted and rolled back (apply, undo).
+done (see the error), or attention needed (doctor, status, isolate check above its budget, apply and undo where a limit could \
+not be taken back or does not hold for a process); 130 interrupted and rolled back (apply, undo).
 
 `run` ends with the program's own status; 125 if the program could not be put into the group, 126 if it cannot be \
 executed, 127 if it is not found.

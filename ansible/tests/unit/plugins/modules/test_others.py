@@ -73,7 +73,7 @@ def test_isolation_within_the_budget(run):
 def test_isolation_above_the_budget(run):
     report = dict(above_budget=True, cpus=[
         dict(cpu=2, per_sec=3.0, causes=[]), dict(cpu=3, per_sec=812.5, causes=[dict(kind='interrupt', name='LOC')])])
-    result = run(isolate_check, dict(group='rt', budget=20), dict(isolate=[answer(1, json.dumps(report))]))
+    result = run(isolate_check, dict(group='rt', budget=20), dict(isolate=[answer(3, json.dumps(report))]))
     assert result['failed'] and 'above its budget of 20 interruptions per second: CPU 3 has 812.5 (interrupt LOC)' in result['msg']
     assert 'CPU 2' not in result['msg'] and result['isolation']['above_budget']
 

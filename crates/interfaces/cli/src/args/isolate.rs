@@ -20,7 +20,8 @@ to be set at boot only.
 
 A list of numbers such as 2-3 means CPUs, anything else a group. The probe runs inside the group, as only its tasks may use its own CPUs.
 
-Exit status: 0 measured, and within the budget if there is one; 1 a CPU is above the budget, or nothing was measured; 2 bad usage.
+Exit status: 0 measured, and within the budget if there is one; 1 nothing was measured; 2 bad usage; 3 a CPU is above the \
+budget.
 
 Examples:
   ringfence isolate check rt --for 30s

@@ -11,7 +11,7 @@ use units::CpuSet;
 use super::{group, host, layouts, stop_on_signals};
 use crate::{
     args,
-    failure::{FAILED, Failure, USAGE},
+    failure::{ATTENTION, FAILED, Failure, USAGE},
     output,
 };
 
@@ -52,7 +52,7 @@ fn check(args: &args::IsolateCheck, as_json: bool) -> Result<u8, Failure> {
     );
     let rows = within.map_or(Ok(Vec::new()), |_| rows(&layouts::history_of(&args.state), cpus))?;
     shown(&report, within, &rows, as_json)?;
-    Ok(if report.above_budget == Some(true) { FAILED } else { 0 })
+    Ok(if report.above_budget == Some(true) { ATTENTION } else { 0 })
 }
 
 /// The layout in effect.

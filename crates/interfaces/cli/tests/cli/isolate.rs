@@ -66,12 +66,12 @@ fn counted(desk: &mut Desk) {
 }
 
 fn budget(desk: &mut Desk) {
-    let above = desk.ends("isolate check 0 --for 500ms --no-probe --budget 0", 1);
+    let above = desk.ends("isolate check 0 --for 500ms --no-probe --budget 0", 3);
     says(&above, &["above the budget of 0", "per second"]);
     let within = desk.ends("isolate check 0 --for 500ms --no-probe --budget 1e12", 0);
     says(&within, &["within the budget of 1000000000000 interruptions per second"]);
     assert_eq!(
-        desk.json("isolate check 0 --for 500ms --no-probe --budget 0 --json", 1)["above_budget"],
+        desk.json("isolate check 0 --for 500ms --no-probe --budget 0 --json", 3)["above_budget"],
         true
     );
     assert!(desk.json("isolate check 0 --for 100ms --no-probe --json", 0)["above_budget"].is_null());
