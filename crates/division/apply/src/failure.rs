@@ -22,6 +22,14 @@ pub enum Failure {
         /// What to do about it.
         hint: Option<String>,
     },
+    /// A record is of a later version of this program: nothing is wrong with it.
+    #[error("cannot read {}: format {format} is of a later version of this program", path.display())]
+    Later {
+        /// The record.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+    },
     /// Another change is under way.
     #[error("another change is under way: {} holds {}", holder(*pid, command), path.display())]
     Locked {
@@ -133,6 +141,7 @@ impl Failure {
             Failure::Refused(error) => error.hint(),
             Failure::RolledBack { error, .. } => error.hint(),
             Failure::State { hint, .. } => hint.clone(),
+            Failure::Later { .. } => Some("use that version, or a later one".to_owned()),
             Failure::Locked { pid: Some(pid), .. } => {
                 Some(format!("wait for it, or see what it does: ps -fp {pid}"))
             }

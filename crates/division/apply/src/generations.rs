@@ -76,6 +76,7 @@ impl Generation {
     /// How it ended, in a word or two.
     pub fn state(&self) -> &'static str {
         let result = match self {
+            Generation::Damaged { failure: Failure::Later { .. }, .. } => return "of a later version",
             Generation::Damaged { .. } => return "damaged",
             Generation::Lost { .. } => return "lost",
             Generation::Unfinished { lives: true, .. } => return "under way",

@@ -51,6 +51,16 @@ fn checksum(number: u64, text: &[u8]) -> u32 {
     sum.finalize()
 }
 
+/// The format that a head names, whatever else it has; `None` where the line is damaged.
+pub(crate) fn format(line: &[u8]) -> Option<u32> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let text = match split(line) {
+        Some((text, sum)) => (checksum(0, text) == sum).then_some(text)?,
+        None => line,
+    };
+    Some(parsed::<Format>(text, 0).ok()?.format)
+}
+
 /// A head: with a checksum, or of the format that had none.
 pub(crate) fn head<T: DeserializeOwned>(line: &[u8]) -> Result<T, Damage> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);

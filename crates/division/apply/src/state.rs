@@ -17,7 +17,8 @@ use units::hint::Command;
 
 use crate::{
     Failure,
-    lines::{Damage, Good, ROOM},
+    act::Entry,
+    lines::{self, Damage, Good, ROOM},
     record::{CHECKSUMS, FORMAT, Head, Record, Summary},
 };
 
@@ -224,6 +225,16 @@ impl State {
         Ok(record)
     }
 
+    /// What a generation, finished or under way, did or was to do, step by step, with what was there before.
+    ///
+    /// # Errors
+    /// [`Failure::State`].
+    pub fn steps(&self, generation: u32) -> Result<Vec<Entry>, Failure> {
+        let record =
+            if self.is_there(generation) { self.record(generation) } else { self.journal(generation) };
+        Ok(record?.entries)
+    }
+
     /// The record of a generation that is in effect; `None` if somebody moved it away, as it was damaged.
     pub(crate) fn record_in_effect(&self, generation: u32) -> Result<Option<Record>, Failure> {
         self.is_there(generation).then(|| self.record(generation)).transpose()
@@ -245,8 +256,9 @@ impl State {
         let mut bytes = Vec::new();
         let all = open(path).and_then(|mut file| file.read_to_end(&mut bytes));
         all.map_err(|error| failed("read", path, &error))?;
+        understood(path, bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default())?;
         let record = Record::read(&bytes, under_way).map_err(|damage| damaged(path.to_owned(), &damage))?;
-        known(&record.head, generation, path.to_owned()).map(|()| record)
+        named(&record.head, generation, path.to_owned()).map(|()| record)
     }
 
     /// The number of the next generation: the same as long as no change was made.
@@ -302,8 +314,9 @@ impl State {
     pub(crate) fn summary(&self, generation: u32) -> Result<Summary, Failure> {
         let path = self.file(generation, FINISHED);
         let (first, last) = ends(&path).map_err(|error| failed("read", &path, &error))?;
+        understood(&path, &first)?;
         let summary = Summary::read(&first, &last).map_err(|damage| damaged(path.clone(), &damage))?;
-        known(&summary.head, generation, path).map(|()| summary)
+        named(&summary.head, generation, path).map(|()| summary)
     }
 
     /// Does a file of this finished generation exist?
@@ -337,22 +350,21 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-/// A record that this program understands, under the name that is its own: a copy under another one is refused.
-fn known(head: &Head, generation: u32, path: PathBuf) -> Result<(), Failure> {
-    if head.format <= FORMAT {
-        if head.generation == generation {
-            return Ok(());
-        }
-        let what = format!("it is the record of generation {}", head.generation);
-        return Err(damaged(path, &Damage { line: 0, what }));
+/// Refuses a record by its first line: what this version does not know of a later one is no damage.
+fn understood(path: &Path, head: &[u8]) -> Result<(), Failure> {
+    match lines::format(head) {
+        Some(format) if format > FORMAT => Err(Failure::Later { path: path.to_owned(), format }),
+        _ => Ok(()),
     }
-    let reason = format!("format {} is of a later version of this program", head.format);
-    Err(Failure::State {
-        what: "read",
-        path,
-        reason,
-        hint: Some("use that version, or a later one".to_owned()),
-    })
+}
+
+/// A record under the name that is its own: a copy under another one is refused.
+fn named(head: &Head, generation: u32, path: PathBuf) -> Result<(), Failure> {
+    if head.generation == generation {
+        return Ok(());
+    }
+    let what = format!("it is the record of generation {}", head.generation);
+    Err(damaged(path, &Damage { line: 0, what }))
 }
 
 /// Who owns a directory above, or may write there, could put another history in the place of this one.

@@ -100,15 +100,27 @@ fn generations(desk: &mut Desk) {
     fs::write(&path, plain(&now).replacen("\"format\":3", "\"format\":1", 1)).unwrap();
     says(&desk.ends("history {s}", 0), &["*  1  ", "done"]);
     says(&desk.ends("status {s}", 0), &["pids.max=100", "all as applied"]);
-    // one of a later version is named, and nothing is done in its stead
-    fs::write(
-        &path,
-        plain(&now).replacen("\"format\":3", "\"format\":1", 1).replacen("\"format\":1", "\"format\":99", 1),
-    )
-    .unwrap();
-    let (code, _, error) = desk.run("undo {s}");
-    assert_eq!(code, 1, "{error}");
-    says(&error, &[path.file_name().unwrap().to_str().unwrap()]);
+    // one of a later version, whatever else it has, is named as such, and nothing is done in its stead
+    let later = plain(&now).replacen("\"format\":3", "\"format\":99,\"kind\":\"merge\",\"was\":3", 1);
+    fs::write(&path, later.replacen("\"kind\":\"apply\",", "", 1)).unwrap();
+    for command in ["undo {s}", "status {s}", "apply {d}/l.toml {s}"] {
+        let (code, _, error) = desk.run(command);
+        assert_eq!(code, 1, "{error}");
+        says(
+            &error,
+            &[
+                path.to_str().unwrap(),
+                "format 99 is of a later version of this program",
+                "hint: use that version",
+            ],
+        );
+        assert!(!error.contains("damaged"), "{error}");
+    }
+    let history = desk.ends("history {s}", 0);
+    says(&history, &["  1  of a later version\n", "hint: use that version, or a later one"]);
+    // with a wrong digit the checksum is another
+    fs::write(&path, now.replacen("\"format\":3", "\"format\":9", 1)).unwrap();
+    says(&desk.run("undo {s}").2, &["it is damaged: line 1 is damaged: its checksum is another"]);
     assert_eq!(desk.scene.ok("get {g} pids.max -v"), "100\n");
     fs::write(&path, plain(&now).replacen("\"format\":3", "\"format\":1", 1)).unwrap();
     desk.ends("undo {s}", 0);
