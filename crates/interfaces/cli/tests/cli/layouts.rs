@@ -118,7 +118,14 @@ fn applied(desk: &mut Desk) {
 }
 
 fn remembered(desk: &mut Desk) {
-    says(&desk.ends("history {s}", 0), &["no generation is recorded in "]);
+    let fresh = desk.ends("list", 0).is_empty();
+    for command in ["history {s}", "status {s}"] {
+        let text = desk.ends(command, 0);
+        says(&text, &["no generation is recorded in "]);
+        let said =
+            ["nothing was applied yet: ", "If there were records before"].map(|one| text.contains(one));
+        assert_eq!(said, [fresh, !fresh], "{text}");
+    }
     desk.ends("apply {d}/l.toml {s}", 0);
     desk.ends("undo {s}", 0);
     let told = desk.ends("history {s}", 0);

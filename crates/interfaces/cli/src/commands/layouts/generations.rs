@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use apply::{Ending, State};
+use kernel::{GroupName, Host};
 
 /// Of a moment in seconds since 1970: `2026-01-31 08:05:09 UTC`, the same for every reader.
 pub fn time(seconds: u64) -> String {
@@ -29,11 +30,17 @@ pub fn interrupted(process: u32, ended: Option<Ending>) -> String {
 }
 
 /// Nothing was applied yet, or the directory of the history was lost: then no limit that is in force can be named as ours.
-pub fn unrecorded(state: &State) -> String {
+/// Without any group there is none.
+pub fn unrecorded(state: &State, host: &Host) -> String {
+    let directory = state.directory().display();
+    if host.list(&GroupName::base()).is_ok_and(|groups| groups.is_empty()) {
+        return format!(
+            "nothing was applied yet: no generation is recorded in {directory}, and there is no group\n"
+        );
+    }
     format!(
-        "no generation is recorded in {}. If there were records before, it is not known what they put in force:\n\
+        "no generation is recorded in {directory}. If there were records before, it is not known what they put in force:\n\
          `ringfence list` shows the groups that exist, `ringfence get GROUP` their settings\n",
-        state.directory().display()
     )
 }
 

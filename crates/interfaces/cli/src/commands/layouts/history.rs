@@ -44,7 +44,7 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
         return output::json(&rows);
     }
     if is_empty {
-        return output::text(&unrecorded(&state));
+        return output::text(&unrecorded(&state, &host));
     }
     let width = all
         .iter()

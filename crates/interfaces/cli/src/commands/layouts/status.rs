@@ -187,7 +187,7 @@ impl Found {
         Ok(match generations.into_iter().rev().find_map(done) {
             Some(head) if !self.groups.is_empty() => page.all(&head, &self.groups, self.misplaced.len()),
             _ if self.unfinished.is_some() => String::new(),
-            _ if is_new => unrecorded(state),
+            _ if is_new => unrecorded(state, page.host),
             Some(_) => "nothing that was applied is in effect\n".to_owned(),
             None => "nothing was applied: no change succeeded (ringfence history)\n".to_owned(),
         })
