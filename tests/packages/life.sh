@@ -75,7 +75,7 @@ check "Debian's are gone" not has "$(dpkg-query -W -f '${Status}' cgroup-tools 2
 check "what depends on them stays" has "$(dpkg-query -W -f '${Status}' rf-user)" "ok installed"
 check "cgget reads a group" has "$(cgget -n -r pids.max db)" "pids.max: 300"
 check "cgclear is in sbin" test -x /usr/sbin/cgclear
-check "they have manual pages" test -s /usr/share/man/man1/cgset.1.gz
+check "they have manual pages" test -s /usr/share/man/man1/cgset.1.gz -a -s /usr/share/man/man5/cgconfig.conf.5.gz -a -s /usr/share/man/man5/cgrules.conf.5.gz
 dpkg -r rf-user ringfence-libcgroup >/dev/null 2>&1
 check "they go" not test -e /usr/bin/cgget
 

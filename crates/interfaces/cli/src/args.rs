@@ -383,7 +383,7 @@ Examples:
     Links(Links),
     /// Write the manual pages into a directory
     #[command(
-        after_help = "Section 1 for the commands, section 5 for the layout file: man1 and man5 are made below \
+        after_help = "Section 1 for the commands, section 5 for the layout file and libcgroup's two files: man1 and man5 are made below \
 a directory named man, else all pages go into DIRECTORY.
 
 Examples:

@@ -1,5 +1,5 @@
-//! The manual pages: a page per command in section 1, from the same definitions as the help, and the layout file in
-//! section 5, from the same text as docs/layout.md. Only makes texts; the command `man` writes them.
+//! The manual pages: a page per command in section 1, from the same definitions as the help, the layout file in section 5, from
+//! the same text as docs/layout.md, and libcgroup's files. Only makes texts; the command `man` writes them.
 //!
 //! clap_mangen shows options without their values in the synopsis, has one section EXTRA for all other text, and no section
 //! 5: with what would have to be replaced, little of it was left.
@@ -28,19 +28,46 @@ pub fn pages(definition: Command) -> Vec<Manual> {
     all
 }
 
-/// layout(5).
-pub fn layout() -> Manual {
-    let name = "ringfence-layout";
+/// Section 5: ringfence-layout, and libcgroup's two files.
+pub fn files() -> [Manual; 3] {
+    let commands =
+        |names: &str| names.split(' ').map(|name| format!("{name}(1)")).collect::<Vec<_>>().join(", ");
+    let layout = file(
+        "ringfence-layout",
+        "the layout file of ringfence",
+        &::layout::markdown(),
+        &["layout"],
+        &commands("ringfence ringfence-check ringfence-plan ringfence-apply ringfence-import"),
+    );
+    let groups = file(
+        "cgconfig.conf",
+        "groups, templates and mount points of libcgroup's commands",
+        include_str!("manual/cgconfig.conf.md"),
+        &[],
+        &format!("{}, cgrules.conf(5)", commands("cgconfigparser cgsnapshot ringfence-import")),
+    );
+    let rules = file(
+        "cgrules.conf",
+        "rules that put processes into groups",
+        include_str!("manual/cgrules.conf.md"),
+        &[],
+        &format!(
+            "{}, cgconfig.conf(5)",
+            commands("cgrulesengd cgclassify ringfence-classify ringfence-import")
+        ),
+    );
+    [layout, groups, rules]
+}
+
+/// A page of section 5 from a document.
+fn file(name: &str, what: &str, document: &str, topics: &[&str], see_also: &str) -> Manual {
     let mut page = Page::new(name, 5);
     page.section("NAME");
-    page.raw(&format!("{} \\- the layout file of {}", roff::escaped(name), "ringfence"));
-    markdown::add(&mut page, &::layout::markdown());
-    page.section("FILES");
-    rows(&mut page, FILES.iter().filter(|row| row.of.contains(&"layout")).copied());
+    page.raw(&format!("{} \\- {}", roff::escaped(name), roff::escaped(what)));
+    markdown::add(&mut page, document);
+    section(&mut page, "FILES", &FILES, topics);
     page.section("SEE ALSO");
-    page.paragraph(
-        "ringfence(1), ringfence-check(1), ringfence-plan(1), ringfence-apply(1), ringfence-import(1)",
-    );
+    page.paragraph(see_also);
     Manual { name: name.to_owned(), section: 5, text: page.text() }
 }
 
@@ -71,7 +98,7 @@ fn page(command: &Command, words: &[&str]) -> String {
     if !aliases.is_empty() {
         page.paragraph(&format!("Other names: {}.", aliases.join(", ")));
     }
-    text.iter().for_each(|paragraph| page.paragraph(paragraph));
+    text.iter().for_each(|part| with_table(&mut page, part));
     let (options, positionals): (Vec<&Arg>, Vec<&Arg>) =
         command.get_arguments().filter(|arg| !arg.is_hide_set()).partition(|arg| !arg.is_positional());
     arguments(&mut page, "ARGUMENTS", &positionals);
@@ -99,6 +126,29 @@ fn page(command: &Command, words: &[&str]) -> String {
     page.section("SEE ALSO");
     page.paragraph(&see_also(words, &topics));
     page.text()
+}
+
+/// A paragraph of the help, in which lines such as `  name  what it is` are a table.
+fn with_table(page: &mut Page, part: &str) {
+    let row = |line: &str| {
+        let (term, text) = line.strip_prefix("  ")?.split_once("  ")?;
+        Some((term.to_owned(), text.trim().to_owned()))
+    };
+    let mut plain = Vec::new();
+    for line in part.lines() {
+        let Some((term, text)) = row(line) else {
+            plain.push(line);
+            continue;
+        };
+        if !plain.is_empty() {
+            page.paragraph(&std::mem::take(&mut plain).join("\n"));
+        }
+        page.term(&term);
+        page.lines(&text);
+    }
+    if !plain.is_empty() {
+        page.paragraph(&plain.join("\n"));
+    }
 }
 
 /// The help's last part: paragraphs, and the lines of examples.

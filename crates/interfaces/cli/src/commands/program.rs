@@ -41,7 +41,7 @@ pub fn man(args: &args::Man) -> Result<(), Failure> {
     let has_sections = args.directory.file_name().is_some_and(|name| name == "man");
     let libcgroup = libcgroup::names().filter_map(libcgroup::definition).flat_map(manual::pages);
     let all = manual::pages(args::Args::definition()).into_iter().chain(libcgroup);
-    let all = all.chain(manual::pages(cset::definition())).chain([manual::layout()]);
+    let all = all.chain(manual::pages(cset::definition())).chain(manual::files());
     for page in all {
         let section = if has_sections { format!("man{}", page.section) } else { String::new() };
         let directory = args.directory.join(section);

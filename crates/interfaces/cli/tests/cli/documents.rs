@@ -105,6 +105,22 @@ fn page(path: &Path) -> String {
     }
 }
 
+/// Their examples are right, and the packages split section 5 between them.
+fn files_of_libcgroup(desk: &mut Desk) {
+    for (name, file) in [("cgconfig.conf", "cgconfig.conf"), ("cgrules.conf", "cgrules.conf")] {
+        let page = fs::read_to_string(desk.path(&format!("man/man5/{name}.5"))).unwrap();
+        says(&page, &[".SH \"NAME\"", ".SH \"DESCRIPTION\"", ".SH \"SEE ALSO\""]);
+        let source = document(&format!("crates/interfaces/cli/src/manual/{name}.md"));
+        let example = source.split("```").nth(1).unwrap();
+        desk.write(file, example);
+        let (code, out, error) = desk.run(&format!("import {{d}}/{file}"));
+        assert_eq!(code, 0, "{out}{error}");
+        assert!(!error.contains("error"), "{error}");
+    }
+    let staged = document("packaging/files");
+    says(&staged, &["@/man/man5/ringfence*.5\n", "@/man/man5/cg*.5\n"]);
+}
+
 fn pages(desk: &mut Desk) {
     desk.ends("man {d}/man", 0);
     let status = fs::read_to_string(desk.path("man/man1/ringfence-status.1")).unwrap();
@@ -129,6 +145,15 @@ fn pages(desk: &mut Desk) {
             page(&file.unwrap().path());
         }
     }
+    // a table of the help stays one
+    let why = fs::read_to_string(desk.path("man/man1/ringfence-why.1")).unwrap();
+    says(
+        &why,
+        &[".PP\nCauses:\n.TP\n\\fBfrozen\\fR\nits tasks", "\n.TP\n\\fBquota\\fR\na CPU quota stopped it"],
+    );
+    let simulate = fs::read_to_string(desk.path("man/man1/ringfence-simulate.1")).unwrap();
+    says(&simulate, &[".TP\n\\fBlost\\fR\nwork that"]);
+    files_of_libcgroup(desk);
     // the same tables as docs/layout.md: each key of it
     let layout = fs::read_to_string(desk.path("man/man5/ringfence-layout.5")).unwrap();
     let document = document("docs/layout.md");
