@@ -21,6 +21,7 @@ pub(crate) fn check(desired: &Desired, report: &mut Report) {
         desired.groups.iter().map(|group| (&group.name, group)).collect();
     for group in &desired.groups {
         exclusive(&format!("group '{}'", group.name), &group.origin, &group.demands, report);
+        resized(group, report);
         isolated(group, report);
         latency(group, report);
         root(group, report);
@@ -219,6 +220,19 @@ fn unthrottled(desired: &Desired, report: &mut Report) {
     let message = "rt-throttling is off and no isolated group has CPUs of its own: a real-time task that never sleeps could take every CPU";
     let hint = "add exclusive = true to the group with isolate, or leave rt-throttling out";
     report.push(Diagnostic::error(message).at(isolate.origin.clone()).hint(hint));
+}
+
+/// A partition of the kernel is never resized (docs/elastic.md).
+fn resized(group: &Group, report: &mut Report) {
+    let demands = &group.demands;
+    let partition =
+        demands.settings.iter().filter(|assigned| !assigned.is_flag()).find_map(Assigned::partition);
+    let is_one = demands.exclusive || partition.is_some_and(|kind| kind != "member");
+    let Some(cpus) = demands.cpus.as_ref().filter(|_| is_one && demands.is_elastic()) else { return };
+    let message =
+        format!("group '{}' is elastic, and a partition of the kernel is never resized", group.name);
+    let hint = "remove exclusive = true, or give the group a count instead of min, max and weight";
+    report.push(Diagnostic::error(message).at(cpus.origin.clone()).hint(hint));
 }
 
 /// Which CPUs are isolated must not change by itself.

@@ -9,7 +9,7 @@ use topology::Machine;
 use crate::{
     Against, Problem,
     resolve::{demand, elastic},
-    tree::{Branch, Exclusive, Tree},
+    tree::{Branch, Tree},
 };
 
 /// The latencies of elastic groups, by their names.
@@ -74,10 +74,6 @@ pub(crate) fn check(tree: &Tree<'_>, problems: &mut Vec<Problem>) {
             Some(above) => (
                 format!("it requests CPUs below the elastic group '{}'", tree.branches[above].name),
                 "remove these CPUs, so that it shares what the group above has, or give that one a count",
-            ),
-            None if is_elastic(index) && branch.exclusive > Exclusive::No => (
-                "it is elastic, and a partition of the kernel is never resized".to_owned(),
-                "remove exclusive = true, or give the group a count instead of min, max and weight",
             ),
             None => match borrows_elsewhere(tree, index) {
                 Some(message) => (
