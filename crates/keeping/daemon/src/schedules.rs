@@ -110,7 +110,8 @@ impl Schedules {
         self.begin(division, handle);
         division.unschedulable(host).iter().for_each(|wrong| warn!("{wrong}"));
         let due = self.turns(division);
-        self.decide(&due);
+        // what was over before is no change of this layout
+        let changes = self.decide(&due);
         self.remember(division.state());
         division.follow_schedules(&self.memory.names(), None);
         let applied = division.apply(lock, host).or_else(|refused| {
@@ -129,7 +130,7 @@ impl Schedules {
         });
         match &applied {
             Ok(applied) => {
-                self.done(&due, applied.generation);
+                self.done(&changes, applied.generation);
                 let new =
                     |one: &&mut InForce| one.generation.is_none() || one.generation == applied.generation;
                 for one in self.memory.in_force.iter_mut().filter(new) {

@@ -1,6 +1,6 @@
 //! `schedule`: what comes next, and what a layout's schedules have in force while the daemon follows them.
 
-use std::{path::Path, process::Child, sync::Arc};
+use std::{path::Path, process::Child, sync::Arc, time::SystemTime};
 
 use libtest_mimic::Trial;
 use serde_json::Value;
@@ -137,7 +137,13 @@ impl Drop for Daemon {
 
 fn in_force(desk: &Desk) {
     let schedule = "[[schedule]]\nname = \"later\"\nafter = \"1s\"\ngroups.'{g}'.pids.max = 77\n";
-    desk.write("l.toml", &format!("[groups.'{{g}}']\npids.max = 500\n{schedule}"));
+    // it ended before this layout was there
+    let hour = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() / 3600;
+    let (begins, ends) = ((hour + 2) % 24, (hour + 3) % 24);
+    let over = format!(
+        "[[schedule]]\nname = \"over\"\nat = \"{begins}:00 UTC\"\nuntil = \"{ends}:00\"\ngroups.'{{g}}'.pids.max = 78\n"
+    );
+    desk.write("l.toml", &format!("[groups.'{{g}}']\npids.max = 500\n{schedule}{over}"));
     let line = "daemon --layout {d}/l.toml --no-socket --no-strict --check 0 {s}";
     let daemon = Daemon(desk.spawn(line));
     let state = || desk.json("schedule {d}/l.toml --json {s}", 0);
@@ -153,6 +159,7 @@ fn in_force(desk: &Desk) {
     assert!(pids_max().contains("77"), "{}", pids_max());
     let text = desk.ends("schedule {d}/l.toml {s}", 0);
     says(&text, &["in force since", ", generation 2", "last began"]);
+    assert!(!text.contains("last ended") && state()["schedules"][1]["last"].is_null(), "{text}");
     desk.ends("undo {s}", 0);
     assert!(pids_max().contains("500"), "{}", pids_max());
     assert!(later(&state())["in_force"].is_null(), "{}", state());
