@@ -24,7 +24,7 @@ class Busy(Exception):
 
 
 class Staging:
-    """A directory with one directory for each layout, whose name the history has as what was applied."""
+    """A directory with one directory for each layout, whose path the history has as the file that was applied."""
 
     def __init__(self, state):
         self.state = os.path.abspath(state or os.environ.get('RINGFENCE_STATE') or STATE)
@@ -66,8 +66,7 @@ class Staging:
 
     def of(self, row):
         """The directory of which a change of the history was made, if it is there still."""
-        what = (row.get('head') or {}).get('what', '')
-        path = what[len('layout '):] if what.startswith('layout ') else ''
+        path = (row.get('head') or {}).get('file') or ''
         return path if os.path.dirname(path) == self.directory and os.path.isdir(path) and not os.path.islink(path) else None
 
     def paths(self):

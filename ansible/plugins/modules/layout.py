@@ -305,7 +305,7 @@ class Task:
     def wait_for_confirmation(self, texts, result):
         """Applies files that are beside the layout's directory until they are confirmed."""
         staged = self.shown_as_installed(self.staging.add(texts))
-        words = ['--confirm', self.module.params['confirm']] + ([] if texts else ['--yes'])
+        words = ['--named', self.directory, '--confirm', self.module.params['confirm']] + ([] if texts else ['--yes'])
         answer = self.program.run('apply', *(words + [staged]))
         if answer.error or answer.status not in (DONE, ATTENTION):
             remove(staged)
@@ -342,7 +342,7 @@ class Task:
     def apply_nothing(self):
         empty = os.path.join(self.module.tmpdir, 'empty')
         layout_files.stage({}, empty)
-        return self.program.run('apply', '--yes', self.shown_as_installed(empty))
+        return self.program.run('apply', '--named', self.directory, '--yes', self.shown_as_installed(empty))
 
     def report(self, answer, result):
         self.program.warnings(answer)

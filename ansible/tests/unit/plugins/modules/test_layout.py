@@ -100,7 +100,8 @@ def test_what_waits_is_beside_the_files(run, args, etc, tmp_path):
     assert (etc / 'layout.toml').read_text() == TEXT
     staged, = (tmp_path / 'state' / 'staged-layout').iterdir()
     assert (staged / 'layout.toml').read_text() == new
-    assert result['calls'][-1][-1] == str(staged)
+    # the history names the files' place, and not where they wait
+    assert result['calls'][-1][-5:] == ['--named', str(etc), '--confirm', '120s', str(staged)]
 
 
 def test_a_refused_change_leaves_the_files_of_the_one_that_waits(run, args, etc, staged):
@@ -125,7 +126,7 @@ def history_of(recorded):
     def made(path, in_effect=True, later=()):
         history = recorded('history-pending')
         rows = json.loads(history['out'])
-        rows[-1]['head']['what'] = 'layout %s' % path
+        rows[-1]['head']['file'] = str(path)
         rows[-1]['in_effect'] = in_effect
         return dict(history, out=json.dumps(rows + list(later)))
     return made

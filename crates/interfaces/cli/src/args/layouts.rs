@@ -142,6 +142,9 @@ pub struct Apply {
     /// Undo it after this time, unless `ringfence confirm` comes first; such as 60, 60s or 5m
     #[arg(long, value_name = "TIME", value_parser = whole_seconds)]
     pub confirm: Option<Duration>,
+    /// The path that the history names, where the layout is applied from a copy
+    #[arg(long, value_name = "PATH", conflicts_with = "dry_run")]
+    pub named: Option<PathBuf>,
     #[command(flatten)]
     pub expected: Expected,
     #[command(flatten)]

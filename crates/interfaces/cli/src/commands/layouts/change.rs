@@ -99,7 +99,7 @@ fn applied(args: &args::Apply) -> Result<Applied, Failure> {
     if !args.yes && plan.empties(&layout.desired) {
         return Err(emptied(&layout, &plan, &host));
     }
-    let what = format!("layout {}", layout.path.display());
+    let what = format!("layout {}", args.named.as_deref().unwrap_or(layout.path).display());
     let (rules, file) = (layout.rules(), Some(apply::absolute(layout.path)));
     let meta = Meta { by: By::caller(), what, confirm_within: None, layout: true, rules, file };
     let outcome = match args.confirm {
