@@ -26,7 +26,8 @@ pub struct Meta {
 pub struct Outcome {
     /// Its number in the history; `None` if there was nothing to do.
     pub generation: Option<u32>,
-    /// How many steps were done.
+    /// How many steps were done. A plan's and a generation's `steps` are lists.
+    #[serde(rename = "step_count")]
     pub steps: usize,
     /// Where the kernel holds something else than was requested.
     pub differences: Vec<Difference>,

@@ -1,5 +1,6 @@
 //! The arguments, from which help, completions and manual pages are made too.
 
+mod answers;
 mod daemon;
 pub mod duration;
 mod elastic;
@@ -19,6 +20,7 @@ mod watching;
 mod web;
 mod why;
 
+pub use answers::Answer;
 pub use daemon::{Daemon, LogLevel};
 pub use elastic::{Elastic, Pause};
 pub use help::{width, wrapped};
@@ -77,7 +79,7 @@ pub struct Args {
 /// What every command takes.
 #[derive(Debug, ClapArgs)]
 pub struct Everywhere {
-    /// Print JSON instead of text
+    /// Print JSON instead of text (docs/json.md); of run and daemon errors only, not of metrics, perf and completions
     #[arg(long, global = true)]
     pub json: bool,
 }

@@ -152,7 +152,9 @@ struct StudiesJson {
 struct StudyJson {
     name: String,
     title: String,
+    #[serde(rename = "planned_sec")]
     seconds: f64,
+    #[serde(rename = "quick_planned_sec")]
     quick_seconds: f64,
     needs_cpus: usize,
     needs_nodes: usize,

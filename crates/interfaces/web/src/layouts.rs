@@ -366,7 +366,7 @@ fn prune(directory: &Path) {
 #[derive(Deserialize)]
 struct OutcomeJson {
     generation: Option<u32>,
-    #[serde(default)]
+    #[serde(default, rename = "step_count")]
     steps: usize,
     #[serde(default)]
     left: Vec<String>,

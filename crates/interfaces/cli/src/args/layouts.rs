@@ -99,7 +99,7 @@ pub struct PlanArgs {
     #[arg(long, requires = "machine")]
     pub v1: bool,
     /// Output format
-    #[arg(long = "as", value_enum, value_name = "FORMAT", default_value_t = PlanForm::Steps)]
+    #[arg(long = "as", value_enum, value_name = "FORMAT", default_value_t = PlanForm::Steps, conflicts_with = "json")]
     pub form: PlanForm,
     #[command(flatten)]
     pub state: StateArgs,

@@ -26,7 +26,7 @@ pub struct Topology {
     #[arg(long, value_name = "FILE")]
     pub machine: Vec<PathBuf>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = Format::Text)]
+    #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "json")]
     pub format: Format,
 }
 

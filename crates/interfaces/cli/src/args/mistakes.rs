@@ -28,11 +28,15 @@ impl Mistake {
         match self {
             Mistake::Ours(failure) => output::failure(failure, as_json),
             Mistake::Clap(error) if as_json && error.use_stderr() => {
-                // clap's paragraphs: what is wrong, tips, the usage
+                // clap's paragraphs: what is wrong, with what is missing a line each; tips, the usage
                 let text = error.render().to_string();
-                let message = text.lines().next().unwrap_or_default();
+                let wrong = text.split("\n\n").next().unwrap_or_default();
+                let mut lines = wrong.lines().map(str::trim);
+                let first = lines.next().unwrap_or_default();
+                let named: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+                let message = format!("{first} {}", named.join(" ")).trim_end().to_owned();
                 let hint = text.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
-                let failure = Failure::usage(message.strip_prefix("error: ").unwrap_or(message));
+                let failure = Failure::usage(message.strip_prefix("error: ").unwrap_or(&message));
                 output::failure(&hint.into_iter().fold(failure, Failure::hint), true)
             }
             Mistake::Clap(error) => {

@@ -9,6 +9,7 @@ mod generations;
 mod history;
 mod isolation;
 mod json;
+mod lines;
 mod machines_layout;
 mod picture;
 mod plan;

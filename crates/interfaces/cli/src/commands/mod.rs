@@ -29,7 +29,7 @@ use kernel::{GroupName, Host, Real};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 
 use crate::{
-    args::{Args, Command},
+    args::{Answer, Args, Command},
     failure::Failure,
 };
 
@@ -63,6 +63,10 @@ fn new_group(args: &mut Args, failure: Failure) -> Failure {
 
 fn once(args: &Args) -> Result<u8, Failure> {
     let json = args.everywhere.json;
+    if let (true, Answer::Refused(instead)) = (json, args.command.answer()) {
+        let failure = Failure::usage("this command's text has a format of its own, and no JSON form");
+        return Err(instead.into_iter().fold(failure, Failure::hint));
+    }
     match &args.command {
         Command::Create(create) => groups::create(create, json),
         Command::Delete(delete) => groups::delete(delete, json),
@@ -86,7 +90,7 @@ fn once(args: &Args) -> Result<u8, Failure> {
         Command::Record(record) => watching::record(record, json),
         Command::Web(web) => web::web(web, json),
         Command::Dump(dump) => watching::dump(dump, json),
-        Command::Metrics(metrics) => watching::metrics(metrics, json),
+        Command::Metrics(metrics) => watching::metrics(metrics),
         Command::Fields(fields) => watching::fields(fields, json),
         Command::Why(args) => why::why(args, json),
         Command::Isolate(args) => return isolate::isolate(args, json),
@@ -101,8 +105,8 @@ fn once(args: &Args) -> Result<u8, Failure> {
         Command::Schema(schema) => layouts::schema(schema),
         Command::Plan(plan) => layouts::plan(plan, json),
         Command::Elastic(args) => return layouts::elastic(args, json),
-        Command::Pause(args) => layouts::pause(args, true),
-        Command::Resume(args) => layouts::pause(args, false),
+        Command::Pause(args) => layouts::pause(args, true, json),
+        Command::Resume(args) => layouts::pause(args, false, json),
         Command::Schedule(schedule) => layouts::schedule(schedule, json),
         Command::Simulate(args) => simulate::simulate(args, json),
         Command::Apply(apply) if apply.dry_run => layouts::plan(&apply.as_plan(), json),
@@ -118,8 +122,8 @@ fn once(args: &Args) -> Result<u8, Failure> {
         Command::Reload(socket) => requests::reload(socket, json),
         Command::Lab(args) => return lab::lab(args, json),
         Command::Completions(completions) => program::completions(completions),
-        Command::Links(links) => program::links(links),
-        Command::Man(man) => program::man(man),
+        Command::Links(links) => program::links(links, json),
+        Command::Man(man) => program::man(man, json),
         Command::Worker(worker) => worker::worker(worker),
     }
     .map(|()| 0)

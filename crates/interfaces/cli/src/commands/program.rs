@@ -2,6 +2,8 @@
 
 use std::{fs, io::ErrorKind, path::Path};
 
+use serde_json::json;
+
 use crate::{args, completion, failure::Failure, manual, output};
 
 pub fn completions(args: &args::Completions) -> Result<(), Failure> {
@@ -9,7 +11,7 @@ pub fn completions(args: &args::Completions) -> Result<(), Failure> {
 }
 
 /// A link for each of libcgroup's commands and for cset. What is there already stays: another program's must be moved away first.
-pub fn links(args: &args::Links) -> Result<(), Failure> {
+pub fn links(args: &args::Links, as_json: bool) -> Result<(), Failure> {
     let failed = |path: &Path, error: std::io::Error| {
         Failure::new(format!("cannot make a link at {}: {error}", path.display()))
     };
@@ -30,11 +32,11 @@ pub fn links(args: &args::Links) -> Result<(), Failure> {
             _ => {}
         }
     }
-    Ok(())
+    if as_json { output::json(&json!({ "links": paths, "program": program })) } else { Ok(()) }
 }
 
 /// Into man1 and man5 below a directory that is named man, else all into the directory itself.
-pub fn man(args: &args::Man) -> Result<(), Failure> {
+pub fn man(args: &args::Man, as_json: bool) -> Result<(), Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(format!("cannot write manual pages to {}: {error}", args.directory.display()))
     };
@@ -42,11 +44,14 @@ pub fn man(args: &args::Man) -> Result<(), Failure> {
     let libcgroup = libcgroup::names().filter_map(libcgroup::definition).flat_map(manual::pages);
     let all = manual::pages(args::Args::definition()).into_iter().chain(libcgroup);
     let all = all.chain(manual::pages(cset::definition())).chain(manual::files());
+    let mut written = Vec::new();
     for page in all {
         let section = if has_sections { format!("man{}", page.section) } else { String::new() };
         let directory = args.directory.join(section);
         fs::create_dir_all(&directory).map_err(failed)?;
-        fs::write(directory.join(format!("{}.{}", page.name, page.section)), page.text).map_err(failed)?;
+        let path = directory.join(format!("{}.{}", page.name, page.section));
+        fs::write(&path, page.text).map_err(failed)?;
+        written.push(path);
     }
-    Ok(())
+    if as_json { output::json(&json!({ "pages": written })) } else { Ok(()) }
 }

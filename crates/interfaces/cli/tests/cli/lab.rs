@@ -339,7 +339,7 @@ fn lengths(lab: &Lab) {
     let listed = lab.json("list");
     let s4 = listed["studies"].as_array().unwrap().iter().find(|study| study["name"] == "s4").unwrap();
     assert_eq!((&s4["needs_cpus"], &s4["tools"]), (&2.into(), &serde_json::json!(["cyclictest"])), "{s4}");
-    let quick = s4["quick_seconds"].as_f64().unwrap();
+    let quick = s4["quick_planned_sec"].as_f64().unwrap();
     assert!(quick <= 170.0, "{s4}");
     let seconds = format!(" {quick} s ");
     let plain = lab.ok("list");

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test's failure is a panic")]
 
 mod agreement;
+mod answers;
 mod architecture;
 mod backends;
 mod bad_state;
@@ -113,6 +114,7 @@ fn main() {
         watching::trials(&world),
         web::trials(&world),
         agreement::trials(&world),
+        answers::trials(&world),
         reported::trials(&world),
         #[cfg(target_arch = "x86_64")]
         killed::trials(&world),

@@ -53,7 +53,7 @@ fn next(desk: &Desk) {
     assert!(moments.is_sorted(), "{moments:?}");
     for one in all {
         let at = one["at"].as_str().unwrap();
-        assert!(one["in_seconds"].as_i64().unwrap() >= 0);
+        assert!(one["in_sec"].as_i64().unwrap() >= 0);
         let time = match (one["schedule"].as_str().unwrap(), one["begins"].as_bool().unwrap()) {
             ("night", true) => "T22:00:00Z",
             ("night", false) => "T06:00:00Z",

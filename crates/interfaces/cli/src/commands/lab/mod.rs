@@ -45,7 +45,7 @@ pub fn lab(args: &Lab, as_json: bool) -> Result<u8, Failure> {
             clean_up_if_root()?;
             studies::list(as_json)?;
         }
-        LabCommand::Show { study } => output::text(studies::find(study)?.text)?,
+        LabCommand::Show { study } => studies::show(study, as_json)?,
         LabCommand::Check { experiment } => check(experiment, as_json)?,
         LabCommand::Run(run) => return self::run(run, as_json),
         LabCommand::Report { directory } => report(directory, as_json)?,

@@ -24,6 +24,14 @@ pub fn find(name: &str) -> Result<&'static Study, Failure> {
     })
 }
 
+pub fn show(name: &str, as_json: bool) -> Result<(), Failure> {
+    let study = find(name)?;
+    match as_json {
+        true => output::json(&json!({ "study": study.name, "text": study.text })),
+        false => output::text(study.text),
+    }
+}
+
 pub fn list(as_json: bool) -> Result<(), Failure> {
     let read = |study: &Study| {
         let read = experiment::read(&Source::new(study.name, study.text));
@@ -54,8 +62,10 @@ struct Entry {
     name: &'static str,
     title: String,
     /// Of all runs with `--quick`, as planned.
+    #[serde(rename = "quick_planned_sec")]
     quick_seconds: f64,
     /// Of all runs.
+    #[serde(rename = "planned_sec")]
     seconds: f64,
     tools: Vec<&'static str>,
     needs_cpus: u32,

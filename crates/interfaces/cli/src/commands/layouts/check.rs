@@ -80,18 +80,23 @@ fn facts() -> HostFacts {
     }
 }
 
-/// The answer is a text in a format of its own.
-fn has_no_json(command: &str, as_json: bool) -> Result<(), Failure> {
-    if as_json { Err(Failure::usage(format!("{command} has no JSON form"))) } else { Ok(()) }
+/// A text in a format of its own, and what is said of it.
+fn answered(
+    text: &str,
+    said: &[Diagnostic],
+    sources: &[layout::Source],
+    as_json: bool,
+) -> Result<(), Failure> {
+    output::error(&layout::render(said, sources));
+    if as_json { output::json(&json!({ "text": text, "diagnostics": said })) } else { output::text(text) }
 }
 
 /// libcgroup's own files, in its order.
 const LIBCGROUP: [&str; 4] = ["/etc/cgconfig.conf", "/etc/cgconfig.d", "/etc/cgrules.conf", "/etc/cgrules.d"];
 
 pub fn import(args: &args::Import, as_json: bool) -> Result<(), Failure> {
-    has_no_json("import", as_json)?;
     if args.from == args::ImportFrom::Systemd {
-        return import_units(&args.files);
+        return import_units(&args.files, as_json);
     }
     let named: Vec<PathBuf> = match args.files.is_empty() {
         true => LIBCGROUP.iter().map(PathBuf::from).filter(|path| path.exists()).collect(),
@@ -118,12 +123,11 @@ pub fn import(args: &args::Import, as_json: bool) -> Result<(), Failure> {
     let Some(desired) = &reading.desired else {
         return Err(refused(&reading.diagnostics, &loaded.sources, &shown));
     };
-    output::error(&layout::render(&reading.diagnostics, &loaded.sources));
-    output::text(&layout::to_toml(desired))
+    answered(&layout::to_toml(desired), &reading.diagnostics, &loaded.sources, as_json)
 }
 
 /// A layout from the files of units.
-fn import_units(names: &[PathBuf]) -> Result<(), Failure> {
+fn import_units(names: &[PathBuf], as_json: bool) -> Result<(), Failure> {
     let named = names.iter().map(|name| {
         let name = name.to_string_lossy();
         UnitName::of_file_name(&name).map_err(|error| Failure::usage(&error).hint(error.hint()))
@@ -138,7 +142,7 @@ fn import_units(names: &[PathBuf]) -> Result<(), Failure> {
         return Err(Failure::new(format!("no file in /etc or /run limits {what}"))
             .hint("systemctl cat UNIT shows a unit's files; those of packages hold without a layout"));
     }
-    output::text(&text)
+    answered(&text, &[], &[], as_json)
 }
 
 /// A file itself; of a layout's directory its files, of any other its `*.conf`, as libcgroup reads them.
@@ -152,19 +156,17 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 pub fn export(args: &args::Export, as_json: bool) -> Result<(), Failure> {
-    has_no_json("export", as_json)?;
     let layout = read(&args.layout)?;
     let version = if args.v2 { Version::V2 } else { Version::V1 };
     let desired = &layout.desired;
     let export = match args.to {
-        args::ExportTo::Toml => return output::text(&layout::to_toml(desired)),
+        args::ExportTo::Toml => return answered(&layout::to_toml(desired), &[], &layout.sources, as_json),
         args::ExportTo::Cgconfig => layout::to_cgconfig(desired, version, &system::Live),
         args::ExportTo::Cgrules => layout::to_cgrules(desired),
         args::ExportTo::Cgset => layout::to_cgset(desired, version, &system::Live),
         args::ExportTo::Systemd => layout::to_systemd(&resolved(&layout)?, &system::Live),
     };
-    output::error(&layout::render(&export.lost, &layout.sources));
-    output::text(&export.text)
+    answered(&export.text, &export.lost, &layout.sources, as_json)
 }
 
 /// The layout with the CPUs and memory nodes that a plan for this machine has, as if nothing was applied.

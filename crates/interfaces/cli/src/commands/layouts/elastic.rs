@@ -10,7 +10,12 @@ use serde_json::json;
 use topology::Machine;
 use units::{CpuSet, group_path, hint::Command};
 
-use super::{directory, generations::time, history_of};
+use super::{
+    directory,
+    generations::time,
+    history_of,
+    json::{moment, published},
+};
 use crate::{
     args,
     commands::host_even_unmounted,
@@ -60,9 +65,16 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     });
     if as_json {
         let paused = resizes.is_paused();
-        output::json(
-            &json!({ "groups": groups, "controller": controller, "paused": paused, "trouble": trouble, "changes": changes, "power": power }),
-        )?;
+        let changes: Vec<_> = changes
+            .iter()
+            .map(|change| {
+                let mut row = json!(change);
+                row["at"] = json!(moment(Duration::from_millis(change.at)));
+                row
+            })
+            .collect();
+        let answer = json!({ "groups": groups, "controller": controller, "paused": paused, "trouble": trouble, "changes": changes, "power": power });
+        output::json(&published(answer))?;
     } else {
         let mut text = table(&groups);
         measured.iter().for_each(|one| _ = writeln!(text, "{}  {one}", one.group)); // a String takes everything
@@ -190,7 +202,7 @@ fn change(change: &Resize) -> String {
     format!("{}  {change}\n", time(change.at / 1000))
 }
 
-pub fn pause(args: &args::Pause, paused: bool) -> Result<(), Failure> {
+pub fn pause(args: &args::Pause, paused: bool, as_json: bool) -> Result<(), Failure> {
     if let Some(group) = &args.group {
         let (word, instead) = if paused { ("pause", "freeze") } else { ("resume", "thaw") };
         return Err(Failure::usage(format!(
@@ -201,11 +213,16 @@ pub fn pause(args: &args::Pause, paused: bool) -> Result<(), Failure> {
     let resizes = Resizes::of(&State::open(directory(&args.state))?);
     if paused {
         resizes.pause()?;
-        return output::text("elastic groups stay at what they have\n");
+    } else {
+        resizes.resume()?;
     }
-    resizes.resume()?;
-    if resizes.controller().is_none() {
-        return output::text("elastic groups are resized once ringfenced runs: systemctl start ringfenced\n");
+    let controller = resizes.controller().map(|controller| controller.pid);
+    if as_json {
+        return output::json(&json!({ "paused": paused, "resized_by": controller }));
     }
-    output::text("elastic groups are resized\n")
+    output::text(match (paused, controller) {
+        (true, _) => "elastic groups stay at what they have\n",
+        (false, None) => "elastic groups are resized once ringfenced runs: systemctl start ringfenced\n",
+        (false, Some(_)) => "elastic groups are resized\n",
+    })
 }

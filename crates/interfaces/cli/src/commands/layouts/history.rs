@@ -38,6 +38,12 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
             row
         };
         let mut rows: Vec<Value> = all.iter().map(with_mark).collect();
+        // of one alone: they may be thousands
+        if let (Some(generation), [row]) = (args.generation, rows.as_mut_slice())
+            && let Ok(steps) = state.steps(generation)
+        {
+            row["steps"] = json!(steps);
+        }
         if let (Some(last), Some(pending)) = (rows.last_mut(), &pending) {
             last["pending"] = json!(pending);
         }

@@ -1,5 +1,5 @@
-//! The answers of `status` and `history` as JSON: times as RFC 3339 and units in names, as every command has them. The
-//! records on disk keep seconds since 1970 and their own names.
+//! The answers of the commands about layouts as JSON: times as RFC 3339, units and counts in names, as every command has
+//! them. The records on disk keep seconds since 1970 and their own names.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 /// Moments, as the records have them.
 const MOMENTS: [&str; 4] = ["at", "deadline", "since", "until"];
 
-/// Names that lack their unit.
-const RENAMED: [(&str, &str); 2] = [("memory", "memory_bytes"), ("confirm_within", "confirm_within_sec")];
+/// Names of numbers that lack their unit, or that are lists' elsewhere.
+const RENAMED: [(&str, &str); 3] =
+    [("memory", "memory_bytes"), ("confirm_within", "confirm_within_sec"), ("steps", "step_count")];
 
 /// The same, at any depth.
 pub fn published(value: Value) -> Value {
@@ -21,17 +22,20 @@ pub fn published(value: Value) -> Value {
 }
 
 fn field((name, value): (String, Value)) -> (String, Value) {
-    let value = match value.as_u64().filter(|_| MOMENTS.contains(&name.as_str())).and_then(rfc3339) {
+    let renamed = RENAMED.iter().find(|(from, _)| *from == name && !value.is_array());
+    let renamed = renamed.map(|(_, to)| (*to).to_owned());
+    let seconds = value.as_u64().filter(|_| MOMENTS.contains(&name.as_str()));
+    let value = match seconds.and_then(|seconds| moment(Duration::from_secs(seconds))) {
         Some(moment) => Value::String(moment),
         None => published(value),
     };
-    let renamed = RENAMED.iter().find(|(from, _)| *from == name).map(|(_, to)| (*to).to_owned());
     (renamed.unwrap_or(name), value)
 }
 
-/// `2026-01-31T08:05:09Z` of seconds since 1970; `None` after the year 9999, which the format lacks.
-fn rfc3339(seconds: u64) -> Option<String> {
-    let moment = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
-    let moment = moment.filter(|_| seconds < 253_402_300_800)?;
-    Some(humantime::format_rfc3339_seconds(moment).to_string())
+/// `2026-01-31T08:05:09Z`, with what it has of a second, of the time since 1970; `None` after the year 9999, which the
+/// format lacks.
+pub fn moment(since: Duration) -> Option<String> {
+    let moment = SystemTime::UNIX_EPOCH.checked_add(since);
+    let moment = moment.filter(|_| since.as_secs() < 253_402_300_800)?;
+    Some(humantime::format_rfc3339(moment).to_string())
 }

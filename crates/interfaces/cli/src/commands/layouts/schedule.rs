@@ -225,7 +225,7 @@ fn as_value(
             "begins": turn.on,
             "at": turn.at,
             "local": local(turn.at),
-            "in_seconds": turn.at.duration_since(now).as_secs(),
+            "in_sec": turn.at.duration_since(now).as_secs(),
             "changes": layout::changes(schedule),
         })
     });

@@ -9,8 +9,8 @@ use std::{
 
 use ::plan::{Plan, Problem};
 use apply::{
-    Drift, Generation, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running,
-    SettingStatus, State, Target, Unfinished,
+    Drift, Generation, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running, State, Target,
+    Unfinished,
 };
 use files::Trust;
 use interruptions::{Row, RowState};
@@ -27,10 +27,10 @@ use super::{
     history_of,
     isolation::isolation,
     json::published,
+    lines::{Line, lines, with_values},
     machines_layout, picture, planned, read,
     rules::{self, Misplaced},
-    warn,
-    words::{self, Files},
+    warn, words,
 };
 use crate::{
     args,
@@ -83,7 +83,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     if args.svg {
         output::text(&picture::svg(&Machine::live()?, &found.groups))?;
     } else if as_json {
-        output::json(&found.answer(&state, unchecked.is_none())?)?;
+        output::json(&found.answer(&state, &host, unchecked.is_none())?)?;
     } else {
         let controller = if is_elastic { Resizes::of(&state).controller() } else { None };
         let latencies = controller.map(|controller| controller.latencies).unwrap_or_default();
@@ -140,11 +140,12 @@ impl Found {
     }
 
     /// `has_rules`: the rules could be looked at.
-    fn answer(&self, state: &State, has_rules: bool) -> Result<Value, Failure> {
+    fn answer(&self, state: &State, host: &Host, has_rules: bool) -> Result<Value, Failure> {
         let Found { groups, unfinished, pending, .. } = self;
         let mut answer = published(json!({
             "drift": self.has_drift(), "groups": groups, "unfinished": unfinished, "pending": pending
         }));
+        with_values(&mut answer["groups"], host, groups);
         answer["unknown"] = json!(self.unknown);
         answer["recorded"] = json!(!apply::generations(state)?.is_empty());
         answer["not_in_effect"] = json!(self.not_in_effect);
@@ -281,14 +282,6 @@ fn done(kept: Generation) -> Option<Head> {
     }
 }
 
-/// A setting of one directory, all of its files together.
-struct Line {
-    name: String,
-    applied: String,
-    /// What the kernel has now, where that is something else.
-    now: Option<String>,
-}
-
 struct Page<'h> {
     host: &'h Host,
     paint: Paint,
@@ -325,7 +318,7 @@ impl Page<'_> {
                 true => self.paint.good("ok   "),
                 false => self.paint.bad("drift"),
             };
-            let lines = self.lines(group);
+            let lines = lines(self.host, group);
             let settings: Vec<String> =
                 lines.iter().map(|line| format!("{}={}", line.name, line.applied)).collect();
             let name = self.paint.strong(&format!("{:names$}", group.group));
@@ -407,59 +400,6 @@ impl Page<'_> {
             0 => format!("{count}: {}\n", self.paint.good("all as applied")),
             drifts => format!("{count}: {}\n", self.paint.bad(&format!("{drifts} drifted"))),
         }
-    }
-
-    /// Files of one setting in one directory are one line.
-    fn lines(&self, group: &GroupStatus) -> Vec<Line> {
-        let mut lines: Vec<(PathBuf, Line, Vec<&SettingStatus>)> = Vec::new();
-        for status in &group.settings {
-            let (directory, file) = parts(&status.file);
-            let name = words::setting_of(&file);
-            match lines.iter_mut().find(|(at, line, _)| *at == directory && line.name == name) {
-                Some((.., files)) => files.push(status),
-                None => {
-                    lines.push((directory, Line { name, applied: String::new(), now: None }, vec![status]))
-                }
-            }
-        }
-        let filled = lines.into_iter().map(|(directory, line, files)| {
-            let as_applied = files.iter().all(|file| file.as_requested);
-            let applied = self.words(&directory, &files, |file| Some(&file.requested));
-            let now = (!as_applied).then(|| self.words(&directory, &files, |file| file.actual.as_deref()));
-            Line { applied, now, ..line }
-        });
-        filled.collect()
-    }
-
-    fn words<'s>(
-        &self,
-        directory: &Path,
-        files: &[&'s SettingStatus],
-        text: impl Fn(&'s SettingStatus) -> Option<&'s str>,
-    ) -> String {
-        let mut texts = Files::new();
-        for status in files {
-            let Some(text) = text(status) else { return "nothing that can be read".to_owned() };
-            let file = parts(&status.file).1;
-            // a device a line, each applied by itself
-            let lines = texts.entry(file.clone()).or_default();
-            if !lines.is_empty() {
-                lines.push('\n');
-            }
-            lines.push_str(&words::whole(&file, text, status.actual.as_deref()));
-        }
-        let Some((at, path)) = self.host.hierarchies().iter().find_map(|at| {
-            let below = directory.strip_prefix(at.path("")).ok()?;
-            Some((at, below.to_string_lossy().into_owned()))
-        }) else {
-            return words::first_line(&texts.into_values().collect::<Vec<String>>().join(", "));
-        };
-        let beside = texts.keys().find_map(|file| words::read_beside(file));
-        if let Some(other) = beside.filter(|other| !texts.contains_key(*other)) {
-            let place = ::plan::Place { hierarchy: at.id, path, version: at.version };
-            texts.extend(now(self.host, &place, other).map(|text| (other.to_owned(), text)));
-        }
-        words::value(&texts, at.version, None, &system::Live)
     }
 
     fn details(&self, text: &mut String, group: &GroupStatus, lines: &[Line]) {
@@ -544,12 +484,6 @@ fn frozen(group: &GroupStatus) -> Option<String> {
 
 fn numbers(pids: &[u32]) -> String {
     pids.iter().map(u32::to_string).collect::<Vec<String>>().join(", ")
-}
-
-/// Directory and name.
-fn parts(file: &Path) -> (PathBuf, String) {
-    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    (file.parent().unwrap_or(Path::new("")).to_owned(), name)
 }
 
 /// In words, a setting's files together.

@@ -14,11 +14,7 @@ use monitor::Beat;
 use super::{host, sampler};
 use crate::{args, failure::Failure, output};
 
-pub fn metrics(args: &args::Metrics, as_json: bool) -> Result<(), Failure> {
-    if as_json {
-        return Err(Failure::usage("metrics are OpenMetrics text, which has no JSON form")
-            .hint("ringfence watch --once --json"));
-    }
+pub fn metrics(args: &args::Metrics) -> Result<(), Failure> {
     let host = host()?;
     let mut sampler = sampler(&host, &args.groups, 1)?;
     let sample = sampler.tick(&host, Beat::default())?;
