@@ -144,9 +144,12 @@ Examples:
   ringfence move db/oltp1 --tree 4711"
     )]
     Move(Move),
-    /// Show which groups a process is in, or what may run on a CPU
-    #[command(after_help = "Examples:
+    /// Show which groups a process is in, which processes a group has, or what may run on a CPU
+    #[command(after_help = "A group whose name is a number is written from the root: /2.
+
+Examples:
   ringfence where 4711
+  ringfence where db
   ringfence where --cpu 0")]
     Where(Where),
     /// Move processes into the groups that the rules name, with the reasons
@@ -527,12 +530,24 @@ pub struct Socket {
 
 #[derive(Debug, ClapArgs)]
 pub struct Where {
-    /// Process or thread numbers [default: the shell that runs this]
-    #[arg(value_name = "PID", value_parser = pid)]
-    pub pids: Vec<u32>,
+    /// Process or thread numbers, or groups, whose processes are listed [default: the shell that runs this]
+    #[arg(value_name = "PID|GROUP")]
+    pub of: Vec<String>,
     /// Show which groups and tasks may run on this CPU, and which tasks ran there last
-    #[arg(long, value_name = "CPU", conflicts_with = "pids")]
+    #[arg(long, value_name = "CPU", conflicts_with = "of")]
     pub cpu: Option<u32>,
+}
+
+impl Where {
+    /// The numbers.
+    pub fn pids(&self) -> Vec<u32> {
+        self.of.iter().filter_map(|one| one.parse().ok()).collect()
+    }
+
+    /// What is no number.
+    pub fn groups(&self) -> Vec<&str> {
+        self.of.iter().map(String::as_str).filter(|one| one.parse::<u32>().is_err()).collect()
+    }
 }
 
 #[derive(Debug, ClapArgs)]

@@ -22,6 +22,9 @@ impl Command {
             Command::Record(record) => record.groups.iter_mut().collect(),
             Command::Metrics(metrics) => metrics.groups.iter_mut().collect(),
             Command::Why(why) => vec![&mut why.group],
+            Command::Where(places) => {
+                places.of.iter_mut().filter(|one| one.parse::<u32>().is_err()).collect()
+            }
             _ => Vec::new(),
         }
     }

@@ -56,7 +56,7 @@ const GUESSES: [(&[&str], &str); 20] = [
     (&["inspect", "info"], "ringfence status GROUP -v"),
     (
         &["ps", "procs", "tasks"],
-        "ringfence status GROUP -v for a group's processes, ringfence where PID for one process",
+        "ringfence where GROUP for a group's processes, ringfence where PID for one process",
     ),
     (&["tree"], "ringfence list --tree"),
     (&["attach", "mv", "assign"], "ringfence move GROUP PID"),

@@ -103,7 +103,8 @@ fn threads(pid: u32) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-fn allowed(host: &Host, thread: u32) -> Option<CpuSet> {
+/// The CPUs that a thread may run on.
+pub(super) fn allowed(host: &Host, thread: u32) -> Option<CpuSet> {
     let status = host.kernel().outside(Path::new(&format!("/proc/{thread}/status"))).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().parse().ok()
 }

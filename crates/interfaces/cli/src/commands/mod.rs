@@ -10,6 +10,7 @@ mod lab;
 mod layouts;
 mod listings;
 mod machine;
+mod members;
 mod perf;
 mod program;
 mod requests;
@@ -78,7 +79,13 @@ fn once(args: &Args) -> Result<u8, Failure> {
         Command::Move(moving) => tasks::move_tasks(moving, json),
         Command::Where(places) => match places.cpu {
             Some(cpu) => cpu::cpu(cpu, json),
-            None => tasks::places(places, json),
+            None => match places.groups() {
+                groups if groups.is_empty() => tasks::places(places, json),
+                groups if groups.len() < places.of.len() => {
+                    Err(Failure::usage("where takes processes or groups, not both"))
+                }
+                groups => members::members(&groups, json),
+            },
         },
         Command::Classify(classify) => return classify::classify(classify, json),
         Command::Freeze(wait) => control::set_frozen(wait, true, json),

@@ -134,7 +134,7 @@ fn rounded(bytes: Bytes) -> Bytes {
 pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
     let host = host()?;
     let caller = std::os::unix::process::parent_id();
-    let pids = if args.pids.is_empty() { vec![caller] } else { args.pids.clone() };
+    let pids = if args.of.is_empty() { vec![caller] } else { args.pids() };
     let mut text = String::new();
     let mut rows = Vec::new();
     let mut of_units = None;

@@ -162,7 +162,7 @@ fn guesses(desk: &mut Desk) {
     for (guess, instead) in [
         ("destroy", "ringfence delete"),
         ("suspend", "ringfence freeze"),
-        ("ps", "ringfence status GROUP -v"),
+        ("ps", "ringfence where GROUP"),
         ("enable", "ringfence"),
         ("revert", "ringfence undo"),
         ("tree", "ringfence list --tree"),
@@ -229,7 +229,7 @@ fn durations(desk: &mut Desk) {
         ("apply --confirm 2d", "expected 1s to 1d"),
         ("apply --confirm soon", "expected a time from 1s to 1d, such as 5, 5s or 1m\n"),
         ("undo x", "expected the number of a generation"),
-        ("where abc", "expected the number of a process"),
+        ("where 4711 abc", "processes or groups, not both"),
         ("watch -i 1ms", "expected 10ms to 1d"),
         ("why db --for 0", "expected 100ms to 1h"),
         ("kill db --timeout -1", "-1"),

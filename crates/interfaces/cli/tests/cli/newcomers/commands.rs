@@ -13,8 +13,36 @@ pub const ANYWHERE: &[Case] = &[
     ("B13: every command that speaks to the daemon has --socket", sockets),
 ];
 
-pub const ON_GROUPS: &[Case] =
-    &[("B18: times in JSON are RFC 3339, and numbers of seconds or bytes say so", moments_and_units)];
+pub const ON_GROUPS: &[Case] = &[
+    ("B18: times in JSON are RFC 3339, and numbers of seconds or bytes say so", moments_and_units),
+    ("faults F13: where shows a line for each process of a group", members),
+];
+
+fn members(desk: &mut Desk) {
+    // on cgroup v2 processes are in groups without others below alone
+    desk.scene.ok("create {g}/a/b");
+    desk.scene.ok("create {g}/c");
+    let above = desk.scene.start("{one}", &["sleep", "60"]);
+    let below = desk.scene.start("{below}", &["sleep", "61"]);
+    says(&desk.scene.ok("where {g}"), &["\n  no processes\n"]);
+    desk.scene.ok("move {g}/c {one}");
+    desk.scene.ok("move {g}/a/b {below}");
+    let text = desk.scene.ok("where {g}");
+    let line = |pid: u32| text.lines().find(|line| line.contains(&pid.to_string())).unwrap().to_owned();
+    says(&line(above), &["  sleep  CPUs ", "  last on ", &desk.scene.fill("  {g}/c")]);
+    assert!(line(below).ends_with(&desk.scene.fill("  {g}/a/b")), "{text}");
+    let answer = desk.json("where --json {g} {g}/a", 0);
+    let pids = |group: usize| {
+        let all = answer[group]["processes"].as_array().unwrap();
+        all.iter().map(|one| one["process"]["pid"].as_u64().unwrap()).collect::<BTreeSet<u64>>()
+    };
+    assert_eq!(pids(0), BTreeSet::from([above.into(), below.into()]));
+    assert_eq!(pids(1), BTreeSet::from([below.into()]));
+    assert_eq!(answer[1]["processes"][0]["group"], desk.scene.fill("{g}/a/b"));
+    let (code, _, error) = desk.run("where {g}-none");
+    assert_eq!(code, 1, "{error}");
+    says(&error, &["{g}-none"].map(|name| desk.scene.fill(name)).each_ref().map(String::as_str));
+}
 
 /// All commands with those below them.
 fn tree(desk: &Desk) -> Vec<String> {
