@@ -43,6 +43,8 @@ const NAME: u16 = 18;
 const LONG_NAME: u16 = 48;
 /// The widest curve, as many samples as a history keeps.
 const CURVE: u16 = 240;
+/// The widest number, such as `1023.9M/1023.9G`: a cut one would be another.
+const LONG_NUMBER: u16 = 20;
 /// The widest bar: more adds nothing to read.
 const BAR: u16 = 12;
 
@@ -89,28 +91,39 @@ fn columns(model: &Model, width: u16, height: usize) -> (u16, Vec<(Column, u16)>
     };
     let longest = model.tree.lines(height).map(length).max().unwrap_or(0);
     let longest = u16::try_from(longest).unwrap_or(u16::MAX).clamp(NAME, LONG_NAME);
-    let mut columns = vec![(Column::Flags, 3), (Column::Cpu, 11), (Column::Memory, 11), (Column::Tasks, 5)];
+    let number = |column: Column, least: u16| {
+        let texts = model.tree.lines(height).filter_map(|(_, row, _)| number(model, column, row));
+        let longest = texts.map(|text| text.chars().count()).max().unwrap_or(0);
+        (column, u16::try_from(longest).unwrap_or(u16::MAX).clamp(least, LONG_NUMBER.max(least)))
+    };
+    let mut columns = vec![
+        (Column::Flags, 3),
+        number(Column::Cpu, 11),
+        number(Column::Memory, 11),
+        number(Column::Tasks, 5),
+    ];
     let taken = |columns: &[(Column, u16)]| columns.iter().map(|(_, width)| width + 1).sum::<u16>();
     let named = headings.iter().enumerate().skip(OWN).map(|(place, heading)| {
         let wanted = u16::try_from(heading.name.chars().count()).unwrap_or(u16::MAX).clamp(8, 16);
-        (Column::Named(place), wanted, true)
+        let (column, wanted) = number(Column::Named(place), wanted);
+        (column, wanted, true)
     });
     let has_io = has("io.rbytes") || has("io.wbytes");
     let elastic = elastic_width(model, height);
     let optional = [
         (Column::CpuBar, 8, true),
         (Column::Elastic, elastic, elastic > 0),
-        (Column::Io, 11, has_io),
+        (Column::Io, number(Column::Io, 11).1, has_io),
         (Column::CpuCurve, 6, true),
     ];
     let more = [
         (
             Column::Interrupted,
-            6,
+            number(Column::Interrupted, 6).1,
             model.tree.lines(height).any(|(_, row, _)| interrupted(model, &row.group).is_some()),
         ),
         (Column::MemoryBar, 6, true),
-        (Column::Waits, 15, true),
+        (Column::Waits, 18, true),
         (Column::Map, map_width(model), model.owners.is_some() && width >= MAPPED),
         (Column::IoCurve, 6, has_io && width >= MAPPED),
         (Column::MemoryCurve, 6, width >= MAPPED),
@@ -243,7 +256,7 @@ fn heading(columns: &[(Column, u16)], headings: &[Heading], name: u16, pen: &mut
             Column::MemoryCurve => "memory history",
             Column::Io => "I/O in+out",
             Column::IoCurve => "I/O history",
-            Column::Waits => "WAIT cpu mem io",
+            Column::Waits => "WAIT cpu  mem   io",
             Column::Tasks => "TASKS",
             Column::Interrupted => "INTR/s",
             Column::Named(place) => {
@@ -321,11 +334,14 @@ fn cell(model: &Model, column: Column, row: &Row, pen: &mut Pen<'_>, area: Rect)
         Column::Flags => _ = pen.text(x, y, width, &flags(headings, row), Tone::Strong),
         Column::CpuBar => draw_bar(pen, shares(model, headings, row)[0]),
         Column::MemoryBar => draw_bar(pen, shares(model, headings, row)[1]),
-        Column::Cpu => {
-            pen.right(x, y, width, &of(figure("cpu.usage"), figure("cpu.allotment"), cpus), Tone::Plain)
-        }
-        Column::Memory => {
-            pen.right(x, y, width, &of(figure("memory.current"), figure("memory.limit"), bytes), Tone::Plain);
+        Column::Cpu
+        | Column::Memory
+        | Column::Io
+        | Column::Tasks
+        | Column::Interrupted
+        | Column::Elastic
+        | Column::Named(_) => {
+            pen.right(x, y, width, &number(model, column, row).unwrap_or_default(), Tone::Plain);
         }
         Column::CpuCurve | Column::MemoryCurve | Column::IoCurve => {
             let top = figure("cpu.allotment").number().filter(|top| top.is_finite());
@@ -339,38 +355,47 @@ fn cell(model: &Model, column: Column, row: &Row, pen: &mut Pen<'_>, area: Rect)
                 pen.text(x, y, width, &text, Tone::Plain);
             }
         }
-        Column::Elastic => {
-            let text = elastic(model, &row.group).unwrap_or_default();
-            pen.right(x, y, width, &text, Tone::Plain);
-        }
         Column::Map => _ = pen.text(x, y, width, &map(model, &row.group, pen.look), Tone::Plain),
-        Column::Io => {
-            let both = [figure("io.rbytes"), figure("io.wbytes")];
-            let text = both.map(|value| value.number().map_or_else(|| "-".to_owned(), bytes)).join("+");
-            pen.right(x, y, width, &text, Tone::Plain);
-        }
         Column::Waits => {
             let shown = ["cpu", "memory", "io"].map(|name| {
                 let share = figure_of_pressure(headings, row, name);
                 share.map_or_else(|| "-".to_owned(), |share| format!("{:.0}%", share * 100.0))
             });
-            let text = format!("{:>8} {:>3} {:>2}", shown[0], shown[1], shown[2]);
+            let text = format!("{:>8} {:>4} {:>4}", shown[0], shown[1], shown[2]);
             pen.text(x, y, width, &text, Tone::Plain);
         }
-        Column::Tasks => {
-            let text = written(figure("pids.current"), Measure::Figure(FigureUnit::Count));
-            pen.right(x, y, width, &text, Tone::Plain);
+    }
+}
+
+/// What stands at the right of its column; `None`: the column has no such text.
+fn number(model: &Model, column: Column, row: &Row) -> Option<String> {
+    let headings = model.tree.headings();
+    let figure = |name| of_row(headings, row, name);
+    let dash = || "-".to_owned();
+    match column {
+        Column::Cpu => Some(of(figure("cpu.usage"), figure("cpu.allotment"), cpus)),
+        Column::Memory => Some(of(figure("memory.current"), figure("memory.limit"), bytes)),
+        Column::Io => {
+            let both = [figure("io.rbytes"), figure("io.wbytes")];
+            Some(both.map(|value| value.number().map_or_else(dash, bytes)).join("+"))
         }
+        Column::Tasks => Some(written(figure("pids.current"), Measure::Figure(FigureUnit::Count))),
         Column::Interrupted => {
-            let text =
-                interrupted(model, &row.group).map_or_else(|| "-".to_owned(), |count| format!("{count:.0}"));
-            pen.right(x, y, width, &text, Tone::Plain);
+            Some(interrupted(model, &row.group).map_or_else(dash, |count| format!("{count:.0}")))
         }
+        Column::Elastic => elastic(model, &row.group),
         Column::Named(place) => {
-            let (value, heading) =
-                (row.values.get(place).copied().unwrap_or(Value::Missing), &headings[place]);
-            pen.right(x, y, width, &written(value, heading.measure), Tone::Plain);
+            let value = row.values.get(place).copied().unwrap_or(Value::Missing);
+            Some(written(value, headings.get(place)?.measure))
         }
+        Column::Flags
+        | Column::CpuBar
+        | Column::CpuCurve
+        | Column::Map
+        | Column::MemoryBar
+        | Column::MemoryCurve
+        | Column::IoCurve
+        | Column::Waits => None,
     }
 }
 

@@ -94,7 +94,7 @@ fn a_wide_screen_is_used_and_a_narrow_one_has_the_names() {
     assert!(!row.contains(&" ".repeat(60)), "{row}");
     // the selected group, from end to end, between the first line and the keys
     assert_eq!(reversed(&mut world.model, 200, 50), [0, 3, 49]);
-    for heading in ["CPU history", "CPUS", "memory history", "I/O history", "WAIT cpu mem io"] {
+    for heading in ["CPU history", "CPUS", "memory history", "I/O history", "WAIT cpu  mem   io"] {
         assert!(wide.contains(heading), "{heading}");
     }
     let usual = world.screen(80, 24);
@@ -107,6 +107,32 @@ fn a_wide_screen_is_used_and_a_narrow_one_has_the_names() {
             narrow.lines().any(|line| line.split_whitespace().any(|word| word == name)),
             "{name}\n{narrow}"
         );
+    }
+}
+
+/// faults F13: at 120 columns 100 % of the time in a wait for I/O was 10, as any number longer than its column was another.
+#[test]
+fn no_number_is_cut() {
+    let mut world = divided();
+    world.give(
+        "rt",
+        &["cpu.pressure.some", "memory.pressure.some", "io.pressure.some"].map(|name| (name, 1.0)),
+    );
+    let large = [
+        ("cpu.usage", 127.25),
+        ("cpu.allotment", 255.5),
+        ("memory.current", 1000.5 * GIB / 1024.0),
+        ("memory.limit", 1000.5 * GIB),
+        ("pids.current", 4_194_304.0),
+    ];
+    world.give("db", &large);
+    world.beat();
+    for width in [80, 120, 160, 200] {
+        let shown = world.screen(width, 24);
+        for number in ["127.25/255.50", "1000.5M/1000.5G", "4194304"] {
+            assert!(shown.split_whitespace().any(|word| word == number), "{width}: {number}\n{shown}");
+        }
+        assert!(width < 120 || shown.contains(" 100% 100% 100%"), "{width}:\n{shown}");
     }
 }
 
