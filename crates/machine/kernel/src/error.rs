@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use settings::{Controller, unit_lines};
 use units::hint::Command;
 
-use crate::unit::bound;
+use crate::unit::{bound, set_property, size};
 
 /// What was requested of the kernel when it refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -309,7 +309,9 @@ impl Error {
     pub fn of_unit(&self) -> Option<OfUnit> {
         match self {
             Error::Foreign { unit, .. } => unit.as_deref().cloned(),
-            Error::OfUnit { unit, given, .. } => Some(OfUnit { unit: unit.clone(), settings: given.clone() }),
+            Error::OfUnit { unit, given, .. } => {
+                Some(OfUnit { unit: unit.clone(), settings: as_typed(given) })
+            }
             Error::NotMovedBack { error, .. } | Error::PartlyDeleted { error, .. } => error.of_unit(),
             _ => None,
         }
@@ -345,15 +347,16 @@ impl Error {
             Error::OutOfSight { .. } => Some("move it from where the whole hierarchy is mounted".to_owned()),
             Error::NotMovedBack { error, .. } | Error::PartlyDeleted { error, .. } => error.hint(),
             Error::OfUnit { unit, given, .. } => {
+                let typed = as_typed(given);
                 let in_layout: Vec<(&str, String)> =
-                    given.iter().map(|(file, text)| (file.as_str(), text.replace('\n', "; "))).collect();
+                    typed.iter().map(|(file, text)| (file.as_str(), text.replace('\n', "; "))).collect();
                 let bound = bound(unit, &in_layout);
                 Some(match given.as_slice() {
                     [] => bound.trim_start_matches("or ").to_owned(),
                     _ => {
                         let properties =
                             given.iter().filter_map(|(file, text)| unit_lines(file, text)).flatten();
-                        let set = Command::new("systemctl set-property").arg(unit).args(properties);
+                        let set = set_property(unit, properties.collect());
                         format!("{set}\n{bound}")
                     }
                 })
@@ -463,6 +466,14 @@ fn of_root(what: &str) -> String {
         "deletion" => "the root group cannot be deleted: it is the hierarchy itself".to_owned(),
         what => format!("{what} the root group would reach every process of the machine"),
     }
+}
+
+/// Files' texts with sizes as people type them.
+fn as_typed(given: &[(String, String)]) -> Vec<(String, String)> {
+    let typed = |(file, text): &(String, String)| {
+        (file.clone(), if file.starts_with("memory.") { size(text) } else { text.clone() })
+    };
+    given.iter().map(typed).collect()
 }
 
 fn list(paths: &[PathBuf]) -> String {

@@ -7,7 +7,7 @@ use units::{group_path, hint::Command};
 
 use crate::{
     Error, GroupName, Hierarchy, OfUnit,
-    unit::{bound, is_unit_name, unit_of},
+    unit::{bound, is_unit_name, set_property, unit_of},
 };
 
 /// What is to be done to a group.
@@ -174,10 +174,6 @@ fn owner_of(group: &str) -> Option<(Owner, String)> {
     Some((own.or_else(|| Owner::of(&name))?, name.path().to_owned()))
 }
 
-fn set_property(unit: &str, lines: Vec<String>) -> Command {
-    Command::new("systemctl set-property").arg(unit).args(lines)
-}
-
 /// The slice that a unit's group is in, or that it is.
 fn slice_of(path: &str) -> &str {
     let is_slice = |name: &&str| name.ends_with(".slice");
@@ -293,10 +289,21 @@ mod tests {
         let settings = || vec![("io.max", "8:16 riops=10".to_owned()), ("memory.max", "1G".to_owned())];
         assert_eq!(
             hint(Change::Settings(&settings)),
-            "systemctl set-property pg@15-main.service 'IOReadIOPSMax=/dev/block/8:16 10' MemoryMax=1073741824\n\
+            "systemctl set-property pg@15-main.service 'IOReadIOPSMax=/dev/block/8:16 10' MemoryMax=1G\n\
              or in a layout, for ringfence apply:\n  [groups.pg]\n  unit = \"pg@15-main.service\"\n  \
              io.max = \"8:16 riops=10\"\n  memory.max = \"1G\""
         );
+        // faults F13: the group's own limits were a number of bytes
+        let given =
+            vec![("memory.max".to_owned(), "1610612736".to_owned()), ("pids.max".to_owned(), "7".to_owned())];
+        let moved = Error::OfUnit { pid: 7, comm: "sh".to_owned(), unit: "pg.service".to_owned(), given };
+        assert_eq!(
+            moved.hint().unwrap(),
+            "systemctl set-property pg.service MemoryMax=1536M TasksMax=7\n\
+             or in a layout, for ringfence apply:\n  [groups.pg]\n  unit = \"pg.service\"\n  \
+             memory.max = \"1536M\"\n  pids.max = \"7\""
+        );
+        assert_eq!(moved.of_unit().unwrap().settings[0].1, "1536M");
         let words = || vec!["sh".to_owned(), "-c".to_owned(), "a b".to_owned()];
         assert_eq!(hint(Change::Run(&words)), "systemd-run --scope --slice=system-pg.slice -- sh -c 'a b'");
     }

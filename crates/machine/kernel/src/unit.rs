@@ -4,8 +4,8 @@ use std::{fmt::Write, path::PathBuf};
 
 use facts::{UNIT_NAME, UNIT_SLICE};
 use units::{
-    group_path,
-    hint::{toml, toml_key},
+    Bytes, group_path,
+    hint::{Command, toml, toml_key},
 };
 
 /// Why there is no unit for our groups.
@@ -118,6 +118,20 @@ pub fn unit_of(path: &str) -> Option<String> {
     unit
 }
 
+/// Sets properties of the unit, sizes as people type them: of memory, systemd takes powers of 1024 too.
+pub(crate) fn set_property(unit: &str, lines: Vec<String>) -> Command {
+    let readable = |line: String| match line.split_once('=') {
+        Some((name, value)) if name.starts_with("Memory") => format!("{name}={}", size(value)),
+        _ => line,
+    };
+    Command::new("systemctl set-property").arg(unit).args(lines.into_iter().map(readable))
+}
+
+/// A number of bytes as `1G`; any other text as it is.
+pub(crate) fn size(text: &str) -> String {
+    text.trim().parse().map_or_else(|_| text.to_owned(), |bytes| Bytes(bytes).to_string())
+}
+
 /// The lines of a layout that bind a group to the unit, with these settings.
 pub(crate) fn bound(unit: &str, settings: &[(&str, String)]) -> String {
     let stem = unit.split(['@', '.']).next().unwrap_or_default();
@@ -150,5 +164,13 @@ mod tests {
         ] {
             assert_eq!(unit_of(path).as_deref(), unit, "{path}");
         }
+    }
+
+    #[test]
+    fn sizes_of_a_property_are_as_people_type_them() {
+        let lines = ["MemoryMax=1610612736", "MemoryHigh=infinity", "CPUQuota=50%", "TasksMax=1024"];
+        let set = set_property("pg.service", lines.map(str::to_owned).to_vec());
+        let expected = "systemctl set-property pg.service MemoryMax=1536M MemoryHigh=infinity CPUQuota=50% TasksMax=1024";
+        assert_eq!(set.to_string(), expected);
     }
 }

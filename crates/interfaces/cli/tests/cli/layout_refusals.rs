@@ -52,7 +52,7 @@ pub const UNREADABLE: &[Bad] = &[
         says: &[
             "belongs to systemd",
             "l.toml:1:",
-            "hint: systemctl set-property rf-test.service MemoryMax=67108864 CPUQuota=150% TasksMax=infinity",
+            "hint: systemctl set-property rf-test.service MemoryMax=64M CPUQuota=150% TasksMax=infinity",
         ],
     },
     Bad {
