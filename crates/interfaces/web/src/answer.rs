@@ -132,7 +132,7 @@ impl Answers {
             Kind::History => plain(json(&history::history(&self.program)?)),
             Kind::Log => plain(json(&replay::times(&self.log))),
             Kind::Series => self.series(call),
-            Kind::Layout => plain(json(&layouts::file())),
+            Kind::Layout => plain(json(&layouts::file(&self.program))),
             Kind::Check => {
                 let call: crate::api::layouts::LayoutText = parsed(body)?;
                 plain(json(&layouts::check(&call.text, &self.program)?))

@@ -9,6 +9,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use apply::{Running, Target};
+use kernel::{Host, Real};
 use serde::Deserialize;
 use units::{CpuSet, hint::Command};
 
@@ -94,9 +96,9 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// The layout to begin with.
-pub fn file() -> LayoutFile {
-    let path = Path::new(DIRECTORY).join(FILE);
+/// The layout to begin with: the one in effect, where its file is still there, else the machine's.
+pub fn file(program: &Program) -> LayoutFile {
+    let path = in_effect(program).unwrap_or_else(|| Path::new(DIRECTORY).join(FILE));
     let shown = path.display().to_string();
     let size = fs::metadata(&path).map_or(0, |file| file.len());
     if size > LARGEST as u64 {
@@ -115,6 +117,16 @@ pub fn file() -> LayoutFile {
             problem: Some(format!("cannot read it: {error}")),
         },
     }
+}
+
+/// The file of the layout in effect, as the history has it.
+fn in_effect(program: &Program) -> Option<PathBuf> {
+    let host = Host::even_without_hierarchies(Box::new(Real::new())).ok()?;
+    let running = Running::new();
+    let target = Target { host: &host, system: &running };
+    let path = apply::layout_in_effect(&history::state(program), target).ok()??.file?;
+    let path = if path.is_dir() { path.join(FILE) } else { path };
+    path.is_file().then_some(path)
 }
 
 #[derive(Deserialize, Default)]

@@ -207,6 +207,8 @@ pub fn layout(world: &Arc<World>) {
     let request = json!({ "text": text, "confirm_seconds": 3, "expected_generation": plan["generation"] });
     let done = page.post("/api/apply", &request).ok();
     assert!(done["undone_at_ms"].is_u64() && is_there(), "{done}");
+    // the plan begins with what is in effect
+    assert_eq!(page.get("/api/layout").ok()["text"], text);
     let history = page.get("/api/history").ok();
     assert_eq!(history["pending"]["generation"], done["generation"], "{history}");
     // the countdown runs out
