@@ -156,6 +156,10 @@ impl Driver for AnyProgram {
         let files = vec![process.output().to_owned()];
         let mut outcome = Outcome { files, notes: early.into_iter().collect(), ..Outcome::default() };
         outcome.readings.insert("seconds".to_owned(), took.as_secs_f64());
+        if let Some(used) = process.used() {
+            outcome.readings.insert("cpu-time".to_owned(), used.cpu.as_secs_f64());
+            outcome.readings.insert("peak-memory".to_owned(), used.peak as f64);
+        }
         if let Some(figure) = &self.figure {
             let value = value(figure, [process.output(), process.messages()])?;
             outcome.readings.insert("value".to_owned(), value);

@@ -5,6 +5,7 @@ mod bounded_log; // what a tool prints
 mod distribution; // latencies, however a tool says them
 pub mod process; // a tool while it runs
 mod programs; // where tools are, and how they are installed
+mod reaped; // how it ended, and what it used
 mod series; // rates over time
 mod transaction_log; // of pgbench and of whatever logs alike
 mod transactions; // clients that do

@@ -18,7 +18,11 @@ use rustix::{
     time::Timespec,
 };
 
-use super::{bounded_log::BoundedLog, programs};
+use super::{
+    bounded_log::BoundedLog,
+    programs,
+    reaped::{self, Used},
+};
 use workloads::{Error, Failure, Launch, Stop, files};
 
 /// How often a state is looked at that nobody says.
@@ -105,6 +109,8 @@ pub struct Process {
     descriptor: Option<OwnedFd>,
     /// Of the child, once it was waited for: its number may then be another's.
     status: Option<ExitStatus>,
+    /// What it used, from then on.
+    used: Option<Used>,
     output: PathBuf,
     messages: PathBuf,
     /// Not written to its end yet.
@@ -143,7 +149,22 @@ impl Process {
         drop(command); // its ends of the pipes are the child's alone
         let descriptor = pid_of(child.id()).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         let logs = vec![out_log, err_log];
-        Ok(Process { name: name.to_owned(), child, descriptor, status: None, output, messages, logs, stop })
+        Ok(Process {
+            name: name.to_owned(),
+            child,
+            descriptor,
+            status: None,
+            used: None,
+            output,
+            messages,
+            logs,
+            stop,
+        })
+    }
+
+    /// What it used, once it has ended.
+    pub(crate) fn used(&self) -> Option<Used> {
+        self.used
     }
 
     /// Its process.
@@ -171,7 +192,8 @@ impl Process {
             let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             if waitid(WaitId::Pid(pid), look).map_err(|errno| failed(errno.into()))?.is_some() {
                 let _ = kill_process_group(pid, Signal::KILL);
-                self.status = Some(self.child.wait().map_err(failed)?);
+                let (status, used) = reaped::reap(&self.child).map_err(failed)?;
+                (self.status, self.used) = (Some(status), Some(used));
                 self.logs.drain(..).for_each(BoundedLog::end);
             }
         }

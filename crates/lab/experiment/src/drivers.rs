@@ -5,7 +5,7 @@
 
 use crate::{
     file::{Busy, Cyclic, Driver, Oltp, Read, Writers},
-    unit::{BYTE_RATE, Dimension, MILLISECONDS, PLAIN, RATE, TIME},
+    unit::{BYTE_RATE, BYTES, Dimension, MILLISECONDS, PLAIN, RATE, TIME},
 };
 
 /// A figure of a driver's runs: its name, and what it is in (`None`: in whatever a program prints).
@@ -156,7 +156,16 @@ pub const ALL: [Row; 16] = [
         has_own_clock: true,
         is_io: false,
     },
-    Row { name: "command", figures: &[("seconds", Some(TIME)), ("value", None)], ..PLAIN_ROW },
+    Row {
+        name: "command",
+        figures: &[
+            ("seconds", Some(TIME)),
+            ("cpu-time", Some(TIME)),
+            ("peak-memory", Some(BYTES)),
+            ("value", None),
+        ],
+        ..PLAIN_ROW
+    },
     Row {
         name: "cpu",
         figures: &[("rate", Some(RATE)), ("cpus", Some(PLAIN)), ("rate-per-cpu", Some(RATE))],

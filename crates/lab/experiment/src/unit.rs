@@ -34,7 +34,7 @@ pub(crate) struct Misfit {
 pub(crate) const PLAIN: Dimension = Dimension { seconds: 0, bytes: 0, scale: 1.0 };
 pub(crate) const TIME: Dimension = Dimension { seconds: 1, ..PLAIN };
 pub(crate) const RATE: Dimension = Dimension { seconds: -1, ..PLAIN };
-const BYTES: Dimension = Dimension { bytes: 1, ..PLAIN };
+pub(crate) const BYTES: Dimension = Dimension { bytes: 1, ..PLAIN };
 pub(crate) const BYTE_RATE: Dimension = Dimension { bytes: 1, seconds: -1, ..PLAIN };
 pub(crate) const MILLISECONDS: Dimension = Dimension { scale: 1e-3, ..TIME };
 
@@ -95,6 +95,7 @@ impl Dimension {
             (1, 0) if self.scale < 1.0 => "milliseconds",
             (1, 0) => "seconds",
             (-1, 0) => "per second",
+            (0, 1) => "bytes",
             (-1, 1) => "bytes per second",
             _ => return String::new(),
         };

@@ -48,6 +48,7 @@ pub fn trials() -> Vec<Trial> {
                     "probe/src/",
                     "daemon/src/socket/peer_groups.rs",
                     "lab/src/loopdev.rs",
+                    "drivers/src/reaped.rs",
                     "threads/src/lib.rs",
                     "workloads/src/logical_io/placement.rs",
                     "cli/src/main.rs",

@@ -38,7 +38,8 @@ pub enum Driver {
     /// rtla's timerlat or osnoise, which are threads of the kernel: `latency` is timerlat's, `noise` (a share of the time),
     /// `interruptions` and `longest` are osnoise's.
     Rtla(Rtla),
-    /// Any program: `seconds` is its wall time, `value` what `figure` finds in its output.
+    /// Any program: `seconds` is its wall time, `cpu-time` what it and all that it waited for used, `peak-memory` that of its largest
+    /// process (not below the few MiB of what starts it), `value` what `figure` finds in its output.
     Command(Command),
     /// Built-in: CPU workers. `rate` counts units of work, `cpus` CPUs used.
     Cpu(Busy),

@@ -76,6 +76,8 @@ fn a_command_is_timed_and_its_figure_found() -> Tested {
     check(reading(&outcome, "value")? == 7.5, || format!("{:?}", outcome.readings))?;
     let seconds = reading(&outcome, "seconds")?;
     check((0.3..30.0).contains(&seconds), || format!("{seconds}"))?;
+    let (cpu, peak) = (reading(&outcome, "cpu-time")?, reading(&outcome, "peak-memory")?);
+    check(cpu > 0.0 && cpu < seconds && (1e5..1e9).contains(&peak), || format!("{:?}", outcome.readings))?;
     trial.nothing_is_left()
 }
 
