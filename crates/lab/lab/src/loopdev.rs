@@ -54,8 +54,6 @@ struct LoopConfig {
 const BLOCK_SIZE: u32 = 4096;
 /// How much is written between two looks at the caller's flag.
 const PIECE: usize = 1 << 20;
-/// A device that is still open elsewhere (udev looks at every new one) is waited for so long.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A loop device. Dropping it detaches it.
 #[derive(Debug)]
@@ -129,21 +127,18 @@ impl LoopDevice {
         self.direct
     }
 
-    /// Detaches the device and waits until it is free.
-    ///
-    /// # Errors
-    /// [`Error::Loop`] if somebody else still has it open; it is detached when they close it.
-    pub fn detach(mut self) -> Result<(), Error> {
+    /// Detaches the device and waits until it is free. The device itself if another process still has it open after `patience`:
+    /// the kernel detaches it when that closes it, and nobody has to do anything.
+    pub fn detach(mut self, patience: Duration) -> Option<PathBuf> {
         self.node = None;
         let begun = Instant::now();
         while sysfs(self.number, "backing_file").is_some_and(|now| now == self.backing) {
-            if begun.elapsed() > PATIENCE {
-                let busy = io::Error::from_raw_os_error(libc::EBUSY);
-                return Err(failed("another process keeps open", Some(&self.path()))(busy));
+            if begun.elapsed() > patience {
+                return Some(self.path());
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        Ok(())
+        None
     }
 }
 

@@ -137,8 +137,8 @@ impl Devices {
         loops.chain(self.given.iter().cloned()).chain(self.mounts.iter().cloned()).collect()
     }
 
-    /// Everything is tried; the first failure is reported.
-    pub fn remove(self) -> Result<(), Error> {
+    /// Everything is tried; the first failure is reported. Loop devices that another process keeps open until it closes them.
+    pub fn remove(self) -> Result<Vec<PathBuf>, Error> {
         let mut result = Ok(());
         let mut keep = |done: Result<(), Error>| {
             if result.is_ok() {
@@ -147,8 +147,8 @@ impl Devices {
         };
         self.mounts.iter().for_each(|(_, point)| keep(unmount(point).map(drop)));
         self.swaps.iter().for_each(|path| keep(swap_off(path).map(drop)));
-        self.loops.into_iter().for_each(|(_, device)| keep(device.detach()));
-        result
+        let open = self.loops.into_iter().filter_map(|(_, device)| device.detach(CLOSING)).collect();
+        result.map(|()| open)
     }
 }
 
@@ -191,6 +191,9 @@ fn swap_there() -> u64 {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("SwapTotal:"));
     line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) * 1024
 }
+
+/// A loop device that is still open elsewhere (udev looks at every one) is waited for so long.
+const CLOSING: Duration = Duration::from_secs(10);
 
 /// A file system of a large device takes a while.
 const PATIENCE: Duration = Duration::from_secs(600);

@@ -130,6 +130,8 @@ pub enum Step<'s> {
     },
     /// It was rejected.
     Rejected(&'s str),
+    /// The runs are over, and another process still has a loop device of theirs open.
+    StillOpen(&'s Path),
 }
 
 /// Runs it.
@@ -234,7 +236,8 @@ fn prepare_and_run(
     let gone = devices.remove();
     let results = made?;
     emptied?;
-    gone.map(|()| results)
+    gone?.iter().for_each(|device| (request.progress)(&Step::StillOpen(device)));
+    Ok(results)
 }
 
 /// A directory for the workloads' data.

@@ -82,6 +82,7 @@ pub fn run_experiment(words: &[std::ffi::OsString]) -> Result<(), Wrong> {
             Step::Preparing(what) => println!("{what}"),
             Step::Run { number, .. } => println!("run {number}"),
             Step::Rejected(why) => println!("rejected {why}"),
+            Step::StillOpen(device) => println!("still open {}", device.display()),
         },
     };
     run::run(&host, &machine, request)?;

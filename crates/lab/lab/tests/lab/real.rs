@@ -139,10 +139,16 @@ fn a_loop_device_is_gone_after_its_use() -> Tested {
     check(sector.iter().any(|byte| *byte != 0), || "it holds no data".to_owned())?;
     check(file.read_at(&mut sector, 4 << 20)? == 0, || "it is longer than requested".to_owned())?;
     drop(file);
-    device.detach()?;
+    check(device.detach(Duration::from_secs(30)).is_none(), || "it is still open".to_owned())?;
     check(attached(directory.path()).is_empty(), || "it is still attached".to_owned())?;
     drop(attach()?);
-    wait_for("it is detached when dropped", || attached(directory.path()).is_empty())
+    wait_for("it is detached when dropped", || attached(directory.path()).is_empty())?;
+    // faults G9: what somebody else looks at at the end was the experiment's failure
+    let device = attach()?;
+    let (path, looks) = (device.path(), fs::File::open(device.path())?);
+    check(device.detach(Duration::from_millis(50)) == Some(path), || "it is not named".to_owned())?;
+    drop(looks);
+    wait_for("it is detached when the other one closes it", || attached(directory.path()).is_empty())
 }
 
 fn a_loop_device_is_gone_after_sigkill() -> Tested {

@@ -297,5 +297,5 @@ fn a_throttled_reader_reports_its_few_reads() -> Tested {
     check(bytes.abs() < 1e-6, || format!("{outcome:?}"))?;
     let counted = outcome.latencies.get("latency").map_or(0, |latency| latency.count);
     check(counted as f64 == reading(&outcome, "operations")?, || format!("{outcome:?}"))?;
-    Ok(device.detach()?)
+    check(device.detach(Duration::from_secs(30)).is_none(), || "it is still open".to_owned())
 }

@@ -27,6 +27,13 @@ impl Progress {
                 self.end();
                 output::error(&format!("rejected: {}\n", printable_lines(why)));
             }
+            Step::StillOpen(device) => {
+                self.end();
+                output::warning(&format!(
+                    "another process keeps {0} open (lsof {0}): the kernel detaches it when that closes it",
+                    device.display()
+                ));
+            }
         }
     }
 

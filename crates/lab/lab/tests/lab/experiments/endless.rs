@@ -219,6 +219,7 @@ figure = "([0-9]+)""#;
     let said = String::from_utf8_lossy(&output.stderr);
     check(output.status.code() == Some(1), || format!("{}: {said}", output.status))?;
     check(said.contains("it is over"), || format!("why it failed is not said: {said}"))?;
+    check(said.contains("run 1 ('"), || format!("which run failed is not said: {said}"))?;
     check(largest > 0, || "its log was never seen".to_owned())?;
     check(largest <= 64 << 20, || format!("a log of {largest} bytes"))?;
     leaves_nothing(pid)
