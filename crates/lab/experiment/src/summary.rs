@@ -55,6 +55,13 @@ pub fn targets(experiment: &Experiment, cells: &[Cell]) -> Vec<TargetReached> {
     all
 }
 
+/// The same cell of another experiment by this one: the ratio of the medians, and its 95 % interval.
+pub fn beside(first: &Cell, second: &Cell) -> Option<(f64, Option<(f64, f64)>)> {
+    let (below, above) = first.median.zip(second.median)?;
+    let interval = || statistics::ratio_interval(&first.values, &second.values);
+    (below != 0.0).then(|| (above / below, interval()))
+}
+
 /// The runs of a cell, whether they count or not.
 fn runs_of<'a>(runs: &'a [Run], condition: &str, load: Option<&str>) -> Vec<&'a Run> {
     runs.iter().filter(|run| run.condition == condition && run.load.as_deref() == load).collect()

@@ -1,4 +1,4 @@
-//! Two experiments beside each other: cells of the same condition, load and measure with the ratio of their medians,
+//! Two experiments beside each other: cells of the same condition, load and measure with the ratio of their medians and its interval,
 //! and what differs between the machines, methods and settings. No statistics of its own: a ratio here is no verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use crate::difference;
 use crate::html::document;
 use crate::markdown::escape;
 use crate::view::View;
-use experiment::number;
+use experiment::{number, summary};
 
 /// Results and what they are called, such as their directory.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +45,8 @@ pub struct CellPair {
     pub second: Option<Cell>,
     /// Median of the second by that of the first.
     pub ratio: Option<f64>,
+    /// Its 95 % interval, as far as the runs' noise goes.
+    pub interval: Option<(f64, f64)>,
 }
 
 /// Lays two results beside each other.
@@ -61,18 +63,20 @@ pub fn compare(first: Named<'_>, second: Named<'_>) -> Compared {
     let cells = cells.map(|(first, second)| {
         let named = first.as_ref().or(second.as_ref()).map_or("", |cell| cell.measure.as_str());
         let unit = [one, other].into_iter().map(|view| view.unit(named)).find(|unit| !unit.is_empty());
-        CellPair { unit: unit.unwrap_or_default().to_owned(), ratio: ratio(&first, &second), first, second }
+        let beside = first.as_ref().zip(second.as_ref()).and_then(|(one, two)| summary::beside(one, two));
+        CellPair {
+            unit: unit.unwrap_or_default().to_owned(),
+            ratio: beside.map(|(ratio, _)| ratio),
+            interval: beside.and_then(|(_, interval)| interval),
+            first,
+            second,
+        }
     });
     Compared {
         names: (first.name.to_owned(), second.name.to_owned()),
         cells: cells.collect(),
         differs: differs(one, other),
     }
-}
-
-fn ratio(first: &Option<Cell>, second: &Option<Cell>) -> Option<f64> {
-    let (first, second) = (first.as_ref()?.median?, second.as_ref()?.median?);
-    (first != 0.0).then(|| second / first)
 }
 
 /// Facts, method, then settings per condition.
@@ -149,7 +153,8 @@ fn collect(all: &mut Vec<(String, String, String)>, one: &[(String, String)], ot
 }
 
 const WARNING: &str = "The ratios are of runs made at different times: what changed on the machine in between is in \
-                       them. They are no verdict; for one, make both conditions of one experiment.";
+                       them, and not in their 95 % intervals. They are no verdict; for one, make both conditions of one \
+                       experiment.";
 
 impl CellPair {
     fn name(&self) -> [&str; 3] {
@@ -172,8 +177,16 @@ impl CellPair {
         [
             reported(&self.first),
             reported(&self.second),
-            self.ratio.map_or_else(|| "–".to_owned(), number::ratio),
+            self.ratio.map_or_else(|| "–".to_owned(), |ratio| self.ratio_words(ratio)),
         ]
+    }
+}
+
+impl CellPair {
+    fn ratio_words(&self, ratio: f64) -> String {
+        let interval = self.interval.map(|(low, high)| (number::ratio(low), number::ratio(high)));
+        let interval = interval.map_or_else(String::new, |(low, high)| format!(" ({low} to {high})"));
+        number::ratio(ratio) + &interval
     }
 }
 

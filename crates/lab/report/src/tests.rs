@@ -8,6 +8,7 @@ use std::path::Path;
 
 use experiment::Results;
 use experiment::file::{Better, ChartKind};
+use experiment::number;
 use proptest::prelude::*;
 use roxmltree::Document;
 
@@ -275,6 +276,11 @@ fn two_experiments_are_laid_beside_each_other_with_what_differs() {
     let compared = compare(Named { name: "a|b", results: &first }, Named { name: "<b>", results: &second });
     let ratios: Vec<Option<f64>> = compared.cells.iter().map(|cell| cell.ratio).collect();
     assert_eq!(ratios, [None, Some(2.0), None]);
+    // of the values, which are the same: the median alone was doubled
+    let (low, high) = compared.cells[1].interval.unwrap();
+    assert!(low < 1.0 && 1.0 < high, "{low} to {high}");
+    let shown = format!("| 2.00 ({} to {}) |", number::ratio(low), number::ratio(high));
+    assert!(compared.markdown().contains(&shown), "{}", compared.markdown());
     let kernel = ("kernel", "6.18.5 #1 SMP PREEMPT_DYNAMIC", "6.12.95");
     let differs: Vec<_> =
         compared.differs.iter().map(|(of, one, two)| (of.as_str(), one.as_str(), two.as_str())).collect();

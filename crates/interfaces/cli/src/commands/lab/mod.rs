@@ -388,7 +388,7 @@ fn compare(baseline: &Path, directory: &Path, as_json: bool) -> Result<(), Failu
         let cells = compared
             .cells
             .iter()
-            .map(|beside| json!({ "first": beside.first, "second": beside.second, "ratio": beside.ratio }));
+            .map(|beside| json!({ "first": beside.first, "second": beside.second, "ratio": beside.ratio, "interval": beside.interval }));
         let cells: Vec<_> = cells.collect();
         return output::json(
             &json!({ "names": compared.names, "cells": cells, "differs": compared.differs }),
