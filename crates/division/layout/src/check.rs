@@ -213,7 +213,7 @@ fn unthrottled(desired: &Desired, report: &mut Report) {
         Some(Some(text)) => text.parse::<i64>().is_ok_and(|micros| micros < 0),
         None => false,
     };
-    let own = |group: &Group| group.demands.isolate.is_some() && group.demands.exclusive;
+    let own = |group: &Group| group.demands.isolate.is_some() && is_partition(&group.demands);
     if !is_off || desired.groups.iter().any(own) {
         return;
     }
@@ -222,13 +222,19 @@ fn unthrottled(desired: &Desired, report: &mut Report) {
     report.push(Diagnostic::error(message).at(isolate.origin.clone()).hint(hint));
 }
 
+/// Does the kernel keep all others off its CPUs, by either key?
+fn is_partition(demands: &Demands) -> bool {
+    let mut partitions =
+        demands.settings.iter().filter(|assigned| !assigned.is_flag()).filter_map(Assigned::partition);
+    demands.exclusive || partitions.any(|kind| kind != "member")
+}
+
 /// A partition of the kernel is never resized (docs/elastic.md).
 fn resized(group: &Group, report: &mut Report) {
     let demands = &group.demands;
-    let partition =
-        demands.settings.iter().filter(|assigned| !assigned.is_flag()).find_map(Assigned::partition);
-    let is_one = demands.exclusive || partition.is_some_and(|kind| kind != "member");
-    let Some(cpus) = demands.cpus.as_ref().filter(|_| is_one && demands.is_elastic()) else { return };
+    let Some(cpus) = demands.cpus.as_ref().filter(|_| is_partition(demands) && demands.is_elastic()) else {
+        return;
+    };
     let message =
         format!("group '{}' is elastic, and a partition of the kernel is never resized", group.name);
     let hint = "remove exclusive = true, or give the group a count instead of min, max and weight";
@@ -238,7 +244,7 @@ fn resized(group: &Group, report: &mut Report) {
 /// Which CPUs are isolated must not change by itself.
 fn isolated(group: &Group, report: &mut Report) {
     let Some(isolate) = &group.demands.isolate else { return };
-    let own = group.demands.exclusive;
+    let own = is_partition(&group.demands);
     let (why, hint) = match group.demands.cpus.as_ref().map(|cpus| &cpus.value) {
         None => ("has no CPUs", "add the CPUs, such as cpus = \"3\" and exclusive = true"),
         Some(CpuDemand::Some(spec)) if spec.weight.is_some() => {

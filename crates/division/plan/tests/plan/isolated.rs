@@ -28,6 +28,22 @@ fn set(plan: &Plan) -> Vec<String> {
     knobs.map(|step| step.action.to_string()).collect()
 }
 
+/// As docs/recipes/core.md has it: in place of `exclusive = true`, also of a number of CPUs.
+#[test]
+fn a_partition_that_is_not_balanced_is_isolated_as_well() {
+    let kind = "cpus = 1\n\"cpuset.cpus.partition\" = \"isolated\"";
+    let layout = LAYOUT.replace("cpus = \"3\"\nexclusive = true", kind);
+    let layout = layout.replace("stat-interval = 10", "rt-throttling = -1");
+    let knobs = vec![seen("rt-throttling", "/proc/sys/kernel/sched_rt_runtime_us", "950000")];
+    let plan = planned(&layout, Some(knobs)).unwrap();
+    assert_eq!(set(&plan), ["/proc/sys/kernel/sched_rt_runtime_us <- -1 (was 950000)"]);
+    let steps: Vec<String> = plan.steps.iter().map(|step| step.action.to_string()).collect();
+    assert!(
+        steps.iter().any(|step| step.contains("cpuset.cpus.partition") && step.contains("isolated")),
+        "{steps:#?}"
+    );
+}
+
 #[test]
 fn what_is_not_so_becomes_steps_behind_those_of_the_groups() {
     let thread = |thread: u32, text: &str| Seen {
