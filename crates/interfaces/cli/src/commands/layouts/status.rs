@@ -9,8 +9,8 @@ use std::{
 
 use ::plan::{Plan, Problem};
 use apply::{
-    Drift, Generation, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running, State, Target,
-    Unfinished,
+    Drift, Generation, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running, State,
+    Target, Unfinished,
 };
 use files::Trust;
 use interruptions::{Row, RowState};
