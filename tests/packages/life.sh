@@ -29,7 +29,7 @@ check "the layout is as applied" within 20 exits 0 ringfence status
 check "the limit is there" is "$(cat /sys/fs/cgroup$group/pids.max)" 300
 check "a program is in its group" within 20 is "$(place "$program")" $group
 exposure=$(systemd-analyze security --no-pager ringfenced | sed -n 's/.*exposure level for ringfenced.service: \([0-9.]*\).*/\1/p')
-check "its exposure is $exposure, at most 4.1" awk "BEGIN { exit !($exposure > 0 && $exposure <= 4.1) }"
+check "its exposure is $exposure, at most 4.0" awk "BEGIN { exit !($exposure > 0 && $exposure <= 4.0) }"
 
 echo "== order at boot"
 mkdir -p /etc/ringfence/layout.d
