@@ -9,6 +9,7 @@ mod counted;
 mod daemon_process;
 mod divided;
 mod elastic;
+mod endless;
 mod host;
 mod hotplug;
 mod idle;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
             elastic::trials(),
             divided::trials(),
             latencies::trials(),
+            endless::trials(),
             restored::trials(),
             quotas::trials(),
             protected_memory::trials(),

@@ -5,7 +5,7 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicU32, Ordering},
     time::{Duration, Instant},
 };
@@ -195,7 +195,12 @@ impl Daemon {
     }
 
     pub fn is_alive(&mut self) -> bool {
-        self.child.as_mut().unwrap().try_wait().unwrap().is_none()
+        self.ended().is_none()
+    }
+
+    /// How it ended.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.as_mut().unwrap().try_wait().unwrap()
     }
 
     /// As systemd ends it.
