@@ -299,11 +299,15 @@ fn origin(tree: &Tree<'_>, index: usize) -> Origin {
     tree.branches[below.unwrap_or(index)].origin()
 }
 
-/// What it may have of memory, or shall have, in bytes: so far as it is an amount.
+/// What it may have of memory, or shall have, in bytes: so far as it is an amount. Who asks for memory of his own nodes uses some,
+/// however much.
 fn memory(demands: &layout::Demands) -> u64 {
+    const SOME: u64 = 1 << 20;
     let bytes = |name: &str| {
         let assigned = demands.settings.iter().find(|assigned| assigned.found.setting.name == name)?;
         assigned.text.parse::<units::Bytes>().ok().map(|bytes| bytes.0)
     };
-    ["memory.max", "memory.high", "memory.min", "memory.low"].into_iter().find_map(bytes).unwrap_or(0)
+    let is_local = demands.mems.as_ref().is_some_and(|mems| mems.value == layout::MemDemand::Local);
+    let unsaid = if is_local { SOME } else { 0 };
+    ["memory.max", "memory.high", "memory.min", "memory.low"].into_iter().find_map(bytes).unwrap_or(unsaid)
 }

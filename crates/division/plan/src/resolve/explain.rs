@@ -162,7 +162,10 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
         Requested::Some(amount) => Some((claim, amount.min)),
         _ => None,
     });
-    let most_shared = shared.max_by_key(|(_, count)| *count);
+    // who takes what is left needs one
+    let rest = |claim: &&Claim| !claim.apart && matches!(claim.request, Requested::Rest(_));
+    let rests = scope.claims.iter().find(rest).map(|claim| (claim, 1));
+    let most_shared = shared.max_by_key(|(_, count)| *count).or(rests);
     let own: usize = apart.iter().map(|(_, count)| count).sum();
     let mut parts: Vec<String> =
         (own > 0).then(|| format!("{} for groups of their own", cpus(own))).into_iter().collect();
@@ -200,6 +203,7 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
             let (count, cores) = (cpus(count - missing), in_cores(claim));
             format!("use {missing} fewer in all, for example {count}{cores} in '{}'", claim.name)
         }
+        _ if !scope.reserve.is_empty() => format!("reserve {missing} fewer"),
         _ => format!("use {missing} fewer in all"),
     };
     Problem::Unsatisfied { message, origin, against, missing, hint }

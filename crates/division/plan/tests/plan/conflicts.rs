@@ -42,6 +42,25 @@ fn a_quota_below_that_of_a_live_group_in_it_is_refused_before_anything_is_writte
 }
 
 #[test]
+fn a_reserve_of_all_cpus_is_answered_with_who_needs_one() {
+    let reserve = "[reserve]\ncpus = 2\n";
+    for (groups, needs, hint) in [
+        ("[groups.db]\ncpus = \"all\"\n", "needs 1 CPU for 'db' to share: 1 too many", "reserve 1 fewer"),
+        ("[groups.db]\ncpus = 1\n", "needs 1 CPU for 'db' to share: 1 too many", "reserve 1 fewer"),
+        (
+            "[groups.db]\ncpus = 1\nexclusive = true\n",
+            "needs 1 CPU for groups of their own: 1 too many",
+            "reserve 1 fewer",
+        ),
+    ] {
+        let problems = plan_on(Version::V1, &machine(1, 1, 2, 1), &format!("{reserve}{groups}")).unwrap_err();
+        let text = texts(&problems);
+        assert!(text.contains(needs) && text.contains(hint), "{groups}: {text}");
+        assert!(text.contains("line: 4"), "its place is that of the group: {text}");
+    }
+}
+
+#[test]
 fn a_node_that_is_not_there_is_answered_with_those_that_are() {
     for cpus in ["{ node = 9 }", "{ node = 9, count = 2 }"] {
         let layout = format!("[groups.db]\ncpus = {cpus}\n");

@@ -21,6 +21,24 @@ fn counted(name: &str, cpus: &str) -> String {
 }
 
 #[test]
+fn local_memory_is_that_of_a_node_that_has_some() {
+    let mut machine = machine(4, 1, 2, 1);
+    for node in &mut machine.nodes {
+        let memory = if node.id == 2 { 8 << 30 } else { 0 };
+        node.memory_total = Some(units::Bytes(memory));
+    }
+    for (layout, on) in [
+        ("[groups.db]\ncpus = 2\nmems = \"local\"\n", "4-5"),
+        // without such a wish any node will do
+        ("[groups.db]\ncpus = 2\n", "0-1"),
+        // and the nodes that are named are kept to
+        ("[groups.db]\ncpus = { count = 2, node = 1 }\nmems = \"local\"\n", "2-3"),
+    ] {
+        assert_eq!(cpus(&plan_on(Version::V2, &machine, layout).unwrap())["db"], on, "{layout}");
+    }
+}
+
+#[test]
 fn a_sharer_more_does_not_take_what_is_left_for_who_takes_it_all() {
     let first = "\
 [groups.g0]
