@@ -188,13 +188,15 @@ fn a_layout_is_exported_in_the_words_of_either_version() {
     );
     let v1 = layout::to_cgset(&desired, Version::V1, &Machine);
     assert!(v1.lost.is_empty(), "{:?}", v1.lost);
-    let expected = "cgset -r cpuset.cpus='2-3' db\ncgset -r cpuset.cpu_exclusive=1 db\n\
+    let expected = "cgcreate -g cpuset,memory,cpu,blkio:db\n\
+        cgset -r cpuset.cpus='2-3' db\ncgset -r cpuset.cpu_exclusive=1 db\n\
         cgset -r memory.limit_in_bytes=68719476736 db\ncgset -r cpu.shares=2048 db\n\
         cgset -r cpu.cfs_period_us=100000 db\ncgset -r cpu.cfs_quota_us=150000 db\n\
         cgset -r blkio.throttle.read_iops_device=\"8:16 10\" db\n";
     assert_eq!(v1.text, expected);
     let v2 = layout::to_cgset(&desired, Version::V2, &Machine);
-    let expected = "cgset -r cpuset.cpus='2-3' db\ncgset -r cpuset.cpus.partition=root db\n\
+    let expected = "cgcreate -g cpuset,memory,cpu,io:db\n\
+        cgset -r cpuset.cpus='2-3' db\ncgset -r cpuset.cpus.partition=root db\n\
         cgset -r memory.max=68719476736 db\ncgset -r cpu.weight=200 db\ncgset -r cpu.max=\"150000 100000\" db\n\
         cgset -r io.max=\"8:16 riops=10\" db\n";
     assert_eq!(v2.text, expected);
@@ -207,6 +209,18 @@ fn a_layout_is_exported_in_the_words_of_either_version() {
         assert!(export.lost[0].message.contains("does not limit nginx.service"), "{:?}", export.lost);
         assert!(export.text.contains("does not limit nginx.service"), "{}", export.text);
     }
+}
+
+#[test]
+fn groups_are_made_before_they_are_set() {
+    let desired = desired(
+        "layout.toml",
+        "[groups.a]\ncontrollers = [\"freezer\", \"name=x\"]\n[groups.'a/b']\npids.max = 5\n[groups.c]\nmatch = [{ user = \"root\" }]\n",
+    );
+    let text = |version| layout::to_cgset(&desired, version, &Machine).text;
+    let set = "cgcreate -g pids:a/b\ncgset -r pids.max=5 a/b\n";
+    assert_eq!(text(Version::V1), format!("cgcreate -g freezer,name=x:a\n{set}"));
+    assert_eq!(text(Version::V2), set);
 }
 
 #[test]
@@ -234,14 +248,16 @@ fn settings_that_share_a_file_on_v2_are_exported_as_one_line_in_every_order() {
         for lines in [settings.join("\n"), [settings[1], settings[0]].join("\n")] {
             let desired = desired("layout.toml", &format!("[groups.db]\n{lines}\n"));
             let cgset = layout::to_cgset(&desired, Version::V2, &Machine);
-            assert_eq!((cgset.text.trim_end(), cgset.lost.len()), (on_v2.join("\n").as_str(), 0), "{lines}");
+            let (made, set) = cgset.text.trim_end().split_once('\n').unwrap();
+            assert!(made.starts_with("cgcreate -g ") && made.ends_with(":db"), "{made}");
+            assert_eq!((set, cgset.lost.len()), (on_v2.join("\n").as_str(), 0), "{lines}");
             let cgconfig = layout::to_cgconfig(&desired, Version::V2, &Machine);
             assert_eq!(cgconfig.lost, [], "{lines}");
             let units = layout::to_systemd(&desired, &Machine);
             assert!(units.lost.is_empty() && units.text.ends_with(in_unit), "{lines}: {}", units.text);
             // v1 has a file for each
             let v1 = layout::to_cgset(&desired, Version::V1, &Machine);
-            assert_eq!((v1.text.lines().count(), v1.lost.len()), (2, 0), "{lines}: {}", v1.text);
+            assert_eq!((v1.text.matches("cgset -r ").count(), v1.lost.len()), (2, 0), "{lines}: {}", v1.text);
         }
     }
 }

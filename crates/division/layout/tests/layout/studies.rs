@@ -73,8 +73,10 @@ memory.limit_in_bytes = 8589934592
 "#;
     let export = layout::to_cgset(&desired("layout.toml", text), Version::V1, &Machine);
     assert!(export.lost.is_empty());
-    let expected = "cgset -r cpuset.cpus='0,4,8,12,16,20,24,28' test1\n\
+    let expected = "cgcreate -g cpuset:test1\n\
+        cgset -r cpuset.cpus='0,4,8,12,16,20,24,28' test1\n\
         cgset -r cpuset.mems='0' test1\n\
+        cgcreate -g cpuset,memory:test2\n\
         cgset -r cpuset.cpus='1,5,9,13,17,21,25,29' test2\n\
         cgset -r cpuset.mems='1' test2\n\
         cgset -r memory.limit_in_bytes=8589934592 test2\n";
@@ -91,9 +93,11 @@ fn the_second_studys_throttle_is_read_and_written_as_it_was() {
         ("io.max", "blkio.throttle.read_iops_device", "8:16 10")
     );
     let export = layout::to_cgset(&desired, Version::V1, &Machine);
-    assert_eq!(export.text, "cgset -r blkio.throttle.read_iops_device=\"8:16 10\" iothrottle\n");
+    let text = export.text.strip_prefix("cgcreate -g blkio:iothrottle\n").unwrap();
+    assert_eq!(text, "cgset -r blkio.throttle.read_iops_device=\"8:16 10\" iothrottle\n");
     let export = layout::to_cgset(&desired, Version::V2, &Machine);
-    assert_eq!(export.text, "cgset -r io.max=\"8:16 riops=10\" iothrottle\n");
+    let text = export.text.strip_prefix("cgcreate -g io:iothrottle\n").unwrap();
+    assert_eq!(text, "cgset -r io.max=\"8:16 riops=10\" iothrottle\n");
 }
 
 #[test]

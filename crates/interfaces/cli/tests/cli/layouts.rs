@@ -587,6 +587,7 @@ group {g} {
     );
     let commands = desk.ends("export {d}/imported.toml --to cgset", 0);
     says(&commands, &[&desk.scene.fill("cgset -r memory.limit_in_bytes=67108864 {g}\n")]);
+    says(&commands, &["cgcreate -g cpuset,memory:"]);
     let back = desk.ends("export {d}/imported.toml --to cgconfig", 0);
     says(&back, &[&desk.scene.fill("group {g} {"), "uid = 1000;"]);
     desk.ends("undo {s}", 0);
