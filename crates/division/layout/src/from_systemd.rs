@@ -76,10 +76,16 @@ impl<'u> UnitDemands<'u> {
         let pairs = lines.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let UnitSettings { settings, others } = unit_settings(pairs, tasks);
         let mut demands = Demands::default();
-        let mut notes: Vec<String> = others
-            .into_iter()
-            .map(|line| format!("not carried over, as no setting says it: {line}"))
-            .collect();
+        let note = |line: String| match line.as_str() {
+            // a setting of groups has its name, but systemd writes it back for a unit
+            "CPUWeight=idle" => {
+                format!(
+                    "not carried over, as cpu.idle is no setting of a unit: leave {line} in the unit's file"
+                )
+            }
+            _ => format!("not carried over, as no setting says it: {line}"),
+        };
+        let mut notes: Vec<String> = others.into_iter().map(note).collect();
         for (name, value) in settings {
             if let Err(reason) = set(&mut demands, name, &value, facts) {
                 notes.push(format!("left out: {name} = {value} ({reason})"));
@@ -174,6 +180,7 @@ mod tests {
             unit("pg@.service", &["[Service]\nMemoryHigh=1G\n"]),
             unit("pg@1.service", &["[Service]\nMemoryHigh=2G\n"]),
             unit("nothing.service", &["[Service]\nExecStart=/bin/x\n"]),
+            unit("batch.service", &["[Service]\nCPUWeight=idle\nMemoryLimit=1G\nBlockIOWeight=300\n"]),
             unit("slice", &["[Slice]\nDelegate=yes\n"]),
         ];
         let text = from_systemd(&units, &NoMachine, Some(1000));
@@ -200,6 +207,12 @@ memory.high = "1G"
 [groups."pg@1"]
 unit = "pg@1.service"
 memory.high = "2G"
+
+# not carried over, as cpu.idle is no setting of a unit: leave CPUWeight=idle in the unit's file
+[groups.batch]
+unit = "batch.service"
+memory.max = "1G"
+io.weight = 60
 
 # *.slice
 # not carried over, as no setting says it: Delegate=yes
