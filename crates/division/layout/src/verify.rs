@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use units::Bytes;
 
 use crate::desired::{Assertions, Demands, Desired, Expected};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::glob::like;
 use crate::matcher::{Matcher, Who};
 use crate::names::cut;
@@ -94,11 +94,12 @@ fn number<T: PartialOrd>(
 }
 
 impl Desired {
-    /// An error for every place that names a user or group which does not exist. Numbers need not.
+    /// Every place that names a user or group which does not exist: an error where it would be an owner, and a warning in a
+    /// rule, which then takes nobody, as the daemon and libcgroup's have it. Numbers need not exist.
     pub fn unknown_accounts(&self, known: &dyn Accounts) -> Vec<Diagnostic> {
         let mut seen = HashSet::new();
-        let mut errors = Vec::new();
-        let mut check = |account: &Account, group: bool, origin: &Origin| {
+        let mut found = Vec::new();
+        let mut check = |account: &Account, group: bool, origin: &Origin, severity: Severity| {
             let Account::Name(name) = account else { return };
             let exists = if group { known.is_group(name) } else { known.is_user(name) };
             // defaults stand in many groups, but were said once
@@ -106,7 +107,10 @@ impl Desired {
                 return;
             }
             let (what, all) = if group { ("group", known.groups()) } else { ("user", known.users()) };
-            let error = Diagnostic::error(format!("no {what} '{}' exists on this system", cut(name)));
+            let mut message = format!("no {what} '{}' exists on this system", cut(name));
+            if severity == Severity::Warning {
+                message.push_str(", so this takes nobody");
+            }
             let near = units::nearest(name, all.iter().map(String::as_str)).join(" or ");
             let hint = match near.as_str() {
                 "" => {
@@ -115,7 +119,7 @@ impl Desired {
                 }
                 near => format!("did you mean {near}?"),
             };
-            errors.push(error.at(origin.clone()).hint(hint));
+            found.push(Diagnostic { severity, ..Diagnostic::error(message).at(origin.clone()).hint(hint) });
         };
         let defaults = self.defaults.tasks.iter().chain(&self.defaults.admin);
         let of_groups = self.groups.iter().map(|group| &group.demands);
@@ -123,19 +127,19 @@ impl Desired {
         for Spanned { value: Person { user, group, .. }, origin } in
             demands.flat_map(Demands::people).chain(defaults)
         {
-            user.iter().for_each(|user| check(user, false, origin));
-            group.iter().for_each(|group| check(group, true, origin));
+            user.iter().for_each(|user| check(user, false, origin, Severity::Error));
+            group.iter().for_each(|group| check(group, true, origin, Severity::Error));
         }
         let matches = self.groups.iter().flat_map(|group| &group.matches);
         let all = matches.chain(self.rules.iter().map(|rule| &rule.matcher));
         for Matcher { who, origin, .. } in all.flat_map(Matcher::with_inner) {
             match who {
-                Who::User(account) => check(account, false, origin),
-                Who::GroupMember(account) => check(account, true, origin),
+                Who::User(account) => check(account, false, origin, Severity::Warning),
+                Who::GroupMember(account) => check(account, true, origin, Severity::Warning),
                 Who::Anyone => {}
             }
         }
-        errors
+        found
     }
 }
 

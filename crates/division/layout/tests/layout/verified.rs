@@ -1,6 +1,6 @@
 //! Questions that only a machine answers: is it the right one, do the accounts exist.
 
-use layout::{Accounts, HostFacts, Source};
+use layout::{Accounts, HostFacts, Severity, Source};
 use units::Bytes;
 
 use super::desired;
@@ -102,15 +102,22 @@ to = \"a\"
         .iter()
         .map(|error| {
             let origin = error.origin.as_ref().unwrap();
-            format!("{}:{} {} ({})", origin.line, origin.column, error.message, error.hint.as_ref().unwrap())
+            let severity = if error.severity == Severity::Error { "error" } else { "warning" };
+            format!(
+                "{}:{} {severity}: {} ({})",
+                origin.line,
+                origin.column,
+                error.message,
+                error.hint.as_ref().unwrap()
+            )
         })
         .collect();
     let expected = [
-        "2:9 no user 'oracel' exists on this system (did you mean oracle?)",
-        "6:9 no group 'oracle' exists on this system (getent group lists those that exist; to add it: groupadd oracle)",
-        "4:10 no user 'nobody1' exists on this system (getent passwd lists those that exist; to add it: useradd nobody1)",
-        "4:32 no group 'dbas' exists on this system (did you mean dba?)",
-        "7:1 no user 'someone' exists on this system (getent passwd lists those that exist; to add it: useradd someone)",
+        "2:9 error: no user 'oracel' exists on this system (did you mean oracle?)",
+        "6:9 error: no group 'oracle' exists on this system (getent group lists those that exist; to add it: groupadd oracle)",
+        "4:10 warning: no user 'nobody1' exists on this system, so this takes nobody (getent passwd lists those that exist; to add it: useradd nobody1)",
+        "4:32 warning: no group 'dbas' exists on this system, so this takes nobody (did you mean dba?)",
+        "7:1 warning: no user 'someone' exists on this system, so this takes nobody (getent passwd lists those that exist; to add it: useradd someone)",
     ];
     assert_eq!(told, expected);
 }

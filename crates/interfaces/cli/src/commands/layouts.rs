@@ -37,7 +37,7 @@ use ::schedule::InForce;
 use apply::{Earlier, RulesFile, Running, State, Target};
 use files::Trust;
 use kernel::Host;
-use layout::{Desired, Diagnostic, Source};
+use layout::{Desired, Diagnostic, Severity, Source};
 use system::Accounts;
 use topology::Machine;
 
@@ -121,7 +121,7 @@ fn on(
     let plan = apply::planned(target, earlier, desired, &machine, &system::Live, &accounts);
     let problems = plan.as_ref().err().map(Vec::as_slice).unwrap_or_default();
     let elsewhere = problems.iter().any(|problem| matches!(problem, Problem::OtherMachine(_)));
-    let mut wrong = if elsewhere { Vec::new() } else { desired.unknown_accounts(&accounts) };
+    let mut wrong = if elsewhere { Vec::new() } else { unknown_owners(desired, &accounts) };
     // what `check` finds too is wrong input, not a lack of this machine
     let code = if wrong.is_empty() { FAILED } else { USAGE };
     for problem in problems.iter().map(Problem::diagnostic) {
@@ -147,8 +147,16 @@ fn impossible(layout: &Layout<'_>, wrong: &[Diagnostic]) -> Failure {
     Failure { diagnostics: wrong.to_vec(), ..failure }
 }
 
+fn unknown_owners(desired: &Desired, accounts: &Accounts) -> Vec<Diagnostic> {
+    let mut found = desired.unknown_accounts(accounts);
+    found.retain(|one| one.severity == Severity::Error);
+    found
+}
+
 fn warn(plan: &Plan, layout: &Layout<'_>) {
-    let diagnostics = said_once(plan.lints.iter().map(::plan::Lint::diagnostic));
+    let mut diagnostics = said_once(plan.lints.iter().map(::plan::Lint::diagnostic));
+    let unknown = layout.desired.unknown_accounts(&Accounts::new());
+    diagnostics.extend(unknown.into_iter().filter(|one| one.severity == Severity::Warning));
     output::error(&layout::render(&diagnostics, &layout.sources));
 }
 
