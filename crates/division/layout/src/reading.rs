@@ -2,11 +2,11 @@
 
 use crate::check::check;
 use crate::desired::Desired;
-use crate::diagnostic::{Diagnostic, Report};
+use crate::diagnostic::{Diagnostic, Report, Severity};
 use crate::merge::{Draft, merge};
 use crate::names::Names;
 use crate::overlay::check_schedules;
-use crate::source::Source;
+use crate::source::{Places, Source};
 use crate::{cgconfig, cgrules, toml_file};
 
 /// What came out of reading configurations.
@@ -105,5 +105,27 @@ fn read_with(sources: &[Source], read: impl Fn(&Source, &mut Names, &mut Report)
         check_schedules(&desired, &mut report);
     }
     let desired = (report.errors() == 0).then_some(desired);
-    Reading { desired, diagnostics: report.finish(sources) }
+    let mut diagnostics = report.finish(sources);
+    straight_quotes(&mut diagnostics, sources);
+    Reading { desired, diagnostics }
+}
+
+/// What word processors and wikis make of quotes that somebody typed.
+pub(crate) const TYPOGRAPHIC: [char; 8] = ['“', '”', '„', '«', '»', '‘', '’', '‚'];
+/// The way out where one of those stands.
+pub(crate) const STRAIGHT: &str = "write straight quotes (\") in place of typographic ones";
+
+/// No grammar has typographic quotes: an error where one stands is about that.
+fn straight_quotes(diagnostics: &mut [Diagnostic], sources: &[Source]) {
+    let with_some = sources.iter().filter(|source| source.text.contains(TYPOGRAPHIC));
+    let places: Vec<(&str, Places<'_>)> =
+        with_some.map(|source| (&*source.name, Places::new(source))).collect();
+    for error in diagnostics.iter_mut().filter(|one| one.severity == Severity::Error) {
+        let Some(origin) = &error.origin else { continue };
+        let Some((_, places)) = places.iter().find(|(name, _)| *name == &*origin.file) else { continue };
+        let first = places.line(origin).and_then(|(line, at)| line[at..].chars().next());
+        if first.is_some_and(|first| TYPOGRAPHIC.contains(&first)) {
+            error.hint = Some(STRAIGHT.to_owned());
+        }
+    }
 }

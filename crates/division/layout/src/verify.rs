@@ -11,6 +11,7 @@ use crate::matcher::{Matcher, Who};
 use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::people::{Account, Person};
+use crate::reading::{STRAIGHT, TYPOGRAPHIC};
 
 /// Facts of a machine. An unknown fact is no error.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -113,6 +114,7 @@ impl Desired {
             }
             let near = units::nearest(name, all.iter().map(String::as_str)).join(" or ");
             let hint = match near.as_str() {
+                _ if name.contains(TYPOGRAPHIC) => STRAIGHT.to_owned(),
                 "" => {
                     let list = if group { "group" } else { "passwd" };
                     format!("getent {list} lists those that exist; to add it: {what}add {name}")

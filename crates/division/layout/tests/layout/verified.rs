@@ -95,6 +95,9 @@ admin = { user = \"oracle\", group = \"oracle\" }
 [[rules]]
 user = \"someone\"
 to = \"a\"
+[[rules]]
+user = \"“someone”\"
+to = \"a\"
 ";
     let desired = desired("layout.toml", text);
     let errors = desired.unknown_accounts(&System);
@@ -118,6 +121,7 @@ to = \"a\"
         "4:10 warning: no user 'nobody1' exists on this system, so this takes nobody (getent passwd lists those that exist; to add it: useradd nobody1)",
         "4:32 warning: no group 'dbas' exists on this system, so this takes nobody (did you mean dba?)",
         "7:1 warning: no user 'someone' exists on this system, so this takes nobody (getent passwd lists those that exist; to add it: useradd someone)",
+        "10:1 warning: no user '“someone”' exists on this system, so this takes nobody (write straight quotes (\") in place of typographic ones)",
     ];
     assert_eq!(told, expected);
 }
