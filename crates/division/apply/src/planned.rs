@@ -8,7 +8,7 @@ use std::{
 };
 
 use kernel::{Change, GroupName, Hierarchy, Host, Seat};
-use layout::{Desired, Origin, UnitName};
+use layout::{Desired, Group, Origin, UnitName};
 use plan::{
     Action, Coverage, Expansion, Lint, LintKind, Observed, Outsider, People, Place, Plan, Problem, SeenUnit,
     Step,
@@ -37,7 +37,7 @@ pub fn planned(
     facts: &dyn Facts,
     people: &dyn People,
 ) -> Result<Plan, Vec<Problem>> {
-    let foreign: Vec<Problem> = foreign(desired).collect();
+    let foreign: Vec<Problem> = foreign(desired).chain(named_as_units(target.host, desired)).collect();
     if !foreign.is_empty() {
         return Err(foreign);
     }
@@ -200,6 +200,30 @@ pub fn foreign(desired: &Desired) -> impl Iterator<Item = Problem> {
         let message = format!("it belongs to {owner}, which would undo the change or be broken by it");
         let (group, origin) = (group.name.to_string(), group.origin.clone());
         Some(Problem::Value { group, message, origin, hint: Some(hint) })
+    })
+}
+
+/// Groups that have the names of systemd's, as files have them that cgsnapshot wrote on a systemd host: below our unit they would be
+/// copies that limit nothing. One of each tree is enough to say so.
+fn named_as_units<'d>(host: &Host, desired: &'d Desired) -> impl Iterator<Item = Problem> + use<'d> {
+    let is_copy = |group: &&Group| {
+        let is_below = host.needs_unit() && group.demands.unit.is_none() && !group.name.is_from_root();
+        is_below && group_path::names(group.name.path()).next().is_some_and(kernel::is_unit_name)
+    };
+    let mut trees: BTreeMap<&'d str, &'d Group> = BTreeMap::new();
+    for group in desired.groups.iter().filter(is_copy) {
+        trees.entry(group_path::names(group.name.path()).next().unwrap_or_default()).or_insert(group);
+    }
+    trees.into_values().map(|group| {
+        let message = "its name is one of systemd's, and below ringfence.service it would be another group, \
+                       without the unit's processes";
+        let hint = "a layout limits a unit by unit = \"NAME.service\"; leave out what systemd makes itself";
+        Problem::Value {
+            group: group.name.to_string(),
+            message: message.to_owned(),
+            origin: group.origin.clone(),
+            hint: Some(hint.to_owned()),
+        }
     })
 }
 

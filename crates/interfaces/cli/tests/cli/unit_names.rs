@@ -22,6 +22,7 @@ const CASES: &[Case] = &[
     ("what why advises of a unit gives it more, in a layout and without one", ON_SYSTEMD, advised),
     ("a rule that meets a service's process names the service and its lines", ON_SYSTEMD, rules),
     ("eight steps of a newcomer on a host with systemd", ON_SYSTEMD, eight_steps),
+    ("systemd's own groups, as cgsnapshot lists them, are no groups of a layout", ON_SYSTEMD, listed),
     ("layouts that name subtrees of others are refused with the owner", &[Need::Groups], owners),
     ("doctor names a program that writes what ringfence writes", &[Need::Groups, Need::OwnMachine], writers),
 ];
@@ -286,6 +287,25 @@ fn owners(desk: &mut Desk) {
             says(&error, &[group, &format!("belongs to {owner}"), "hint: "]);
         }
     }
+}
+
+fn listed(desk: &mut Desk) {
+    let limit = "{ memory { memory.max = 1073741824; } }";
+    let groups = ["{g}", "system.slice", "system.slice/ssh.service", "init.scope"];
+    let text: Vec<String> = groups.map(|group| format!("group {group} {limit}\n")).to_vec();
+    desk.write("cgconfig.conf", &text.concat());
+    for line in
+        ["plan {d}/cgconfig.conf", "apply {d}/cgconfig.conf {s}", "cgconfigparser -l {d}/cgconfig.conf"]
+    {
+        let (code, _, error) = desk.run(line);
+        assert_ne!(code, 0, "{line}");
+        says(&error, &["'system.slice'", "'init.scope'", "its name is one of systemd's", "cgconfig.conf:2:"]);
+        assert_eq!(error.matches("its name is one of systemd's").count(), 2, "one of each tree: {error}");
+    }
+    assert_eq!(desk.groups(), [""; 0]);
+    // that of a unit is none of its names
+    desk.write("layout.toml", "[groups.\"system.slice\"]\nunit = \"system.slice\"\npids.max = 9000\n");
+    desk.ends("plan {d}/layout.toml", 0);
 }
 
 fn writers(desk: &mut Desk) {
