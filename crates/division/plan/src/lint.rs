@@ -53,6 +53,8 @@ pub enum LintKind {
     Affinity,
     /// Something could not be checked.
     Unchecked,
+    /// A rule for a user or group that this system does not have.
+    NoAccount,
     /// What an earlier layout requested and this one does not, and what can't go back.
     Leftover,
     /// What a layout without it leaves as it is: it was there before, or others use it by now.

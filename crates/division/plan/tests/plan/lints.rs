@@ -633,8 +633,10 @@ fn every_kind_of_lint_has_a_case() {
             LintKind::OfService => Some(LintKind::NoUnit),
             LintKind::NoUnit => Some(LintKind::Elastic),
             // the first two come from a history and from running processes: `apply` finds and tests them; the last of the
-            // old ones has a test of its own, as only libcgroup's files have it; those of isolated CPUs are in isolated.rs
+            // old ones has a test of its own, as only libcgroup's files have it; those of isolated CPUs are in isolated.rs,
+            // and accounts are looked up by who asks for a plan of this machine
             LintKind::Elastic
+            | LintKind::NoAccount
             | LintKind::NotIsolated
             | LintKind::BootOnly
             | LintKind::Leftover

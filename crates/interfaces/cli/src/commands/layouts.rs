@@ -32,7 +32,7 @@ pub use status::status;
 
 use std::path::{Path, PathBuf};
 
-use ::plan::{Plan, Problem};
+use ::plan::{Lint, LintKind, Plan, Problem};
 use ::schedule::InForce;
 use apply::{Earlier, RulesFile, Running, State, Target};
 use files::Trust;
@@ -121,7 +121,9 @@ fn on(
     let plan = apply::planned(target, earlier, desired, &machine, &system::Live, &accounts);
     let problems = plan.as_ref().err().map(Vec::as_slice).unwrap_or_default();
     let elsewhere = problems.iter().any(|problem| matches!(problem, Problem::OtherMachine(_)));
-    let mut wrong = if elsewhere { Vec::new() } else { unknown_owners(desired, &accounts) };
+    let unknown = if elsewhere { Vec::new() } else { desired.unknown_accounts(&accounts) };
+    let (mut wrong, of_rules): (Vec<_>, Vec<_>) =
+        unknown.into_iter().partition(|one| one.severity == Severity::Error);
     // what `check` finds too is wrong input, not a lack of this machine
     let code = if wrong.is_empty() { FAILED } else { USAGE };
     for problem in problems.iter().map(Problem::diagnostic) {
@@ -131,7 +133,14 @@ fn on(
         }
     }
     if wrong.is_empty() {
-        let plan = plan.map_err(|_| impossible(layout, &[]))?;
+        let mut plan = plan.map_err(|_| impossible(layout, &[]))?;
+        plan.lints.extend(of_rules.into_iter().map(|Diagnostic { message, origin, hint, .. }| Lint {
+            kind: LintKind::NoAccount,
+            group: None,
+            message,
+            origin,
+            hint,
+        }));
         schedule::possible(layout, in_force, |of| {
             apply::unschedulable(target, earlier, of, &machine, &system::Live, &accounts)
         })?;
@@ -147,16 +156,8 @@ fn impossible(layout: &Layout<'_>, wrong: &[Diagnostic]) -> Failure {
     Failure { diagnostics: wrong.to_vec(), ..failure }
 }
 
-fn unknown_owners(desired: &Desired, accounts: &Accounts) -> Vec<Diagnostic> {
-    let mut found = desired.unknown_accounts(accounts);
-    found.retain(|one| one.severity == Severity::Error);
-    found
-}
-
 fn warn(plan: &Plan, layout: &Layout<'_>) {
-    let mut diagnostics = said_once(plan.lints.iter().map(::plan::Lint::diagnostic));
-    let unknown = layout.desired.unknown_accounts(&Accounts::new());
-    diagnostics.extend(unknown.into_iter().filter(|one| one.severity == Severity::Warning));
+    let diagnostics = said_once(plan.lints.iter().map(Lint::diagnostic));
     output::error(&layout::render(&diagnostics, &layout.sources));
 }
 

@@ -291,6 +291,19 @@ fn unknown_accounts(desk: &mut Desk) {
             ["warning: no user 'rf-test-who' exists on this system, so this takes nobody", "rule.toml:3:"];
         says(&error, if line.starts_with("undo") { &[] } else { &parts });
     }
+    let plan = desk.json("plan --json {d}/rule.toml", 0);
+    let lint = &plan["lints"][0];
+    assert!(
+        lint["kind"] == "no-account" && lint["message"].as_str().unwrap().contains("'rf-test-who'"),
+        "{lint}"
+    );
+    // of another machine's users nothing is known here
+    desk.write(
+        "machine.txt",
+        "available: 1 nodes (0)\nnode 0 cpus: 0 1\nnode 0 size: 1000 MB\nnode 0 free: 100 MB\nnode distances:\nnode 0\n  0: 10\n",
+    );
+    let (code, out, error) = desk.run("plan {d}/rule.toml --machine {d}/machine.txt");
+    assert!(code == 0 && !error.contains("rf-test-who"), "{code}: {out}{error}");
 }
 
 fn accounts_elsewhere(desk: &mut Desk) {
