@@ -20,6 +20,9 @@ type Case = (&'static str, &'static [Need], fn(&mut Desk));
 const ANYWHERE: &[Need] = &[Need::Groups, Need::Plain, Need::Cpus(2)];
 const OWN: &[Need] = &[Need::Groups, Need::Plain, Need::OwnMachine, Need::Cpus(4)];
 
+const BELOW_SYSTEMD: &[Need] =
+    &[Need::Groups, Need::Systemd, Need::V2("cpuset"), Need::OwnMachine, Need::Cpus(4)];
+
 const CASES: &[Case] = &[
     ("set makes, changes, renames, lists and removes", ANYWHERE, sets),
     ("set works in a hierarchy, by name and by path", ANYWHERE, hierarchy),
@@ -29,6 +32,7 @@ const CASES: &[Case] = &[
     ("shield is made, used and removed", OWN, shield),
     ("shielding by set and proc, as the tutorial has it", OWN, by_hand),
     ("sets that are no shield are not changed by shield", OWN, of_others),
+    ("below systemd shield points to ringfence's own, which works", BELOW_SYSTEMD, below_systemd),
 ];
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
@@ -319,4 +323,23 @@ fn of_others(desk: &mut Desk) {
     assert_eq!(run(desk, "cset shield -c 1-3 --userset /{g} --sysset /{g}-rest").0, 0);
     assert_eq!(file(desk, "{g}", "cpuset.cpus"), "1-3");
     assert_eq!(run(desk, "cset shield --reset --userset /{g} --sysset /{g}-rest").0, 0);
+}
+
+fn below_systemd(desk: &mut Desk) {
+    let (code, out) = run(desk, "cset shield -c 1-3");
+    assert!(code == 2 && out.contains("cset: **> ") && out.contains("hint: ringfence shield 1-3"), "{out}");
+    let listed = || desk.ends("list", 0);
+    assert!(!listed().lines().any(|group| matches!(group.trim(), "user" | "system")), "{}", listed());
+    desk.ends("shield 1-3 {s}", 0);
+    // where it is depends on the kernel, and both names are not there
+    let (inside, other) = if listed().lines().any(|group| group.trim() == "shield") {
+        ("shield", "/shield")
+    } else {
+        ("/shield", "shield")
+    };
+    let own = desk.ends(&format!("run {inside} -- grep Cpus_allowed_list /proc/self/status"), 0);
+    assert!(own.ends_with("\t1-3\n"), "{own}");
+    let (code, _, error) = desk.run(&format!("run {other} -- true"));
+    assert_eq!(code, 125, "it runs outside of the shield: {error}");
+    desk.ends("unshield {s}", 0);
 }

@@ -628,11 +628,21 @@ pub const ROWS: &[Row] = &[
         then: There,
         ..ROW
     },
+    // cpu alone would have made it the domain of threads: the process is in the way, and not what the attempt made of the group
     Row {
         name: "a v2 group that holds processes gives no controllers to groups below it",
-        needs: &[Need::V2("memory")],
+        needs: &[Need::V2("memory"), Need::V2("cpu")],
         before: &["create {g} -c core", "move {g} {pid}"],
-        refused: "create {g}/a -c memory",
+        refused: "create {g}/a",
+        says: &["group '{g}' holds {pid} (sleep) itself", "hint: move them to a group below it first"],
+        ..ROW
+    },
+    Row {
+        name: "cgcreate below a v2 group that holds processes names them",
+        needs: &[Need::V2("memory"), Need::V2("cpu")],
+        before: &["create {g} -c core", "move {g} {pid}"],
+        refused: "cgcreate -g cpu,memory:{g}/a",
+        code: 96,
         says: &["group '{g}' holds {pid} (sleep) itself", "hint: move them to a group below it first"],
         ..ROW
     },
