@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use units::hint::Command;
+use units::hint;
 
 /// How a group is not as requested.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -168,7 +168,7 @@ impl std::fmt::Display for Drift {
                 write!(f, "{unit} is in {} now, where its settings may be missing", directory.display())
             }
             Drift::Masked { unit } => {
-                let unmask = Command::new("systemctl unmask").arg(unit);
+                let unmask = hint::unmask(unit);
                 write!(f, "{unit} is masked: systemd does not start it until `{unmask}`")
             }
             Drift::Stayed { directory, generation, populated } => {

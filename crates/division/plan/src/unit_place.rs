@@ -2,7 +2,7 @@
 
 use layout::{Spanned, UnitName};
 use settings::Version;
-use units::hint::{Command, toml};
+use units::hint::{Command, toml, unmask};
 
 use crate::{Observed, Place, Problem, SeenUnit};
 
@@ -47,8 +47,8 @@ pub(crate) fn place(
                 return None;
             }
             Some(SeenUnit { load, .. }) if load == "masked" => {
-                let hint = Command::new("systemctl unmask").arg(unit.as_str()).to_string();
-                problems.push(refused(format!("{unit} is masked: systemd never starts it"), hint));
+                let message = format!("{unit} is masked: systemd never starts it");
+                problems.push(refused(message, unmask(unit.as_str())));
                 return None;
             }
             Some(SeenUnit { load, .. }) if load != "loaded" => {

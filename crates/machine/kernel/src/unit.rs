@@ -79,7 +79,7 @@ impl UnitError {
             UnitError::TooOld { .. } => {
                 "systemctl --version; Delegate= for such a service came with 218".to_owned()
             }
-            UnitError::Masked => format!("systemctl unmask {UNIT_NAME}"),
+            UnitError::Masked => units::hint::unmask(UNIT_NAME),
             UnitError::Failed { result, .. } if result == "resources" => format!(
                 "journalctl -u {UNIT_NAME}; it may hold processes from before it was stopped: systemd-cgls /{UNIT_SLICE}"
             ),

@@ -113,6 +113,15 @@ impl fmt::Display for Command {
     }
 }
 
+/// Lets systemd start a masked unit again, however it was masked: without `--runtime` a mask until the next boot stays.
+///
+/// ```
+/// assert_eq!(units::hint::unmask("a.service"), "systemctl unmask a.service && systemctl unmask --runtime a.service");
+/// ```
+pub fn unmask(unit: &str) -> String {
+    all([Command::new("systemctl unmask").arg(unit), Command::new("systemctl unmask --runtime").arg(unit)])
+}
+
 /// Commands one after the other, each only if the one before it succeeded.
 pub fn all(commands: impl IntoIterator<Item = Command>) -> String {
     commands.into_iter().map(String::from).collect::<Vec<_>>().join(" && ")
