@@ -7,7 +7,7 @@ use kernel::GroupName;
 use units::hint;
 
 use crate::{
-    Failure, Target,
+    Again, Failure, Target,
     in_effect::{Groups, add, drop_undecided},
     record::Kind,
     state::State,
@@ -48,6 +48,12 @@ impl Bound {
     pub fn change(&self, group: &str, settings: &[(&str, String)]) -> String {
         hint::in_layout(&hint::layout_lines(settings), group, self.layout.as_deref())
     }
+}
+
+/// The commands for the layout in effect. Who may not read the history finds no layout.
+pub fn again(state: &State, target: Target<'_>) -> Again {
+    let head = crate::layout_in_effect(state, target).ok().flatten();
+    Again::of(state, target.host, head.and_then(|head| head.file))
 }
 
 /// The units of the layout in effect. Reads the records alone.

@@ -47,6 +47,8 @@ pub enum Failure {
         generation: u32,
         /// How long still.
         seconds: u64,
+        /// What a user does about it.
+        hint: String,
     },
     /// The machine is no longer as it was when the plan was made; nothing was changed.
     #[error("the machine changed after the plan was made: {what}")]
@@ -146,9 +148,7 @@ impl Failure {
                 Some(format!("wait for it, or see what it does: ps -fp {pid}"))
             }
             Failure::Locked { pid: None, .. } => Some("wait for it".to_owned()),
-            Failure::Unconfirmed { generation, .. } => {
-                Some(format!("ringfence confirm {generation}, or ringfence undo"))
-            }
+            Failure::Unconfirmed { hint, .. } => Some(hint.clone()),
             Failure::Stale { .. } => Some("plan again".to_owned()),
             Failure::NothingRecorded { .. } => Some(
                 "if there were records before, it is not known what they put in force: ringfence list shows the groups that exist".to_owned(),

@@ -63,6 +63,7 @@ mod remainder;
 mod rollback;
 mod undo;
 
+mod again;
 mod change; // single settings once more: by the way of a whole plan
 mod confirm;
 mod generations;
@@ -80,7 +81,8 @@ mod bound;
 mod following;
 
 pub use act::{Act, Before, Entry};
-pub use bound::{Bound, BoundUnit, bound};
+pub use again::{Again, LAYOUT};
+pub use bound::{Bound, BoundUnit, again, bound};
 pub use change::{Change, follow, is_several, set, set_recorded};
 pub use confirm::{Verdict, confirm, execute_unless_reverted, revert_unless_confirmed};
 pub use copy::copies;

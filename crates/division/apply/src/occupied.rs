@@ -41,7 +41,10 @@ fn line(host: &Host, group: &str, directories: &BTreeMap<String, Vec<u32>>) -> S
     let dots = if tasks.len() > NAMED { ", …" } else { "" };
     let out = match dots {
         "" => Command::ringfence("move /").args(&some).to_string(),
-        _ => "ringfence move / PID…".to_owned(),
+        _ => {
+            let files = directories.keys().map(|directory| format!("{directory}/cgroup.procs"));
+            format!("ringfence move / $({})", Command::new("cat").args(files))
+        }
     };
     let frozen = host.frozen_by(&name(group)).map(|by| {
         let thaw = Command::ringfence("thaw").group(by);

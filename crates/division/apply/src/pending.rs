@@ -3,12 +3,12 @@
 use std::{fmt, time::Duration};
 
 use crate::{
-    Failure, State, Target, lasting,
+    Again, Failure, State, Target, lasting,
     record::{Head, Summary},
 };
 
 /// A generation that waits for its confirmation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Pending {
     /// Which.
     pub generation: u32,
@@ -22,6 +22,9 @@ pub struct Pending {
     /// The machine was booted since, and started the units without it.
     #[serde(skip)]
     pub is_kept_out: bool,
+    /// What a user does about it.
+    #[serde(skip)]
+    pub again: Again,
 }
 
 fn millis<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
@@ -32,29 +35,27 @@ fn millis<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::
 impl fmt::Display for Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let generation = self.generation;
+        let (confirm, undo) = (self.again.confirm(generation), self.again.undo());
         if self.is_kept_out {
             return write!(
                 f,
-                "generation {generation} was not confirmed before the machine was booted, and no unit was started with it: `ringfence undo` takes its files back"
+                "generation {generation} was not confirmed before the machine was booted, and no unit was started with it: `{undo}` takes its files back"
             );
         }
         if self.overdue {
             return write!(
                 f,
-                "generation {generation} was not confirmed in time and is still in effect: run `ringfence undo`"
+                "generation {generation} was not confirmed in time and is still in effect: run `{undo}`"
             );
         }
         let seconds = self.remaining.as_secs().saturating_add(1);
         if self.unwatched {
             return write!(
                 f,
-                "generation {generation} is not confirmed, and no process is left that would undo it in {seconds} s: it stays in effect until the next apply or undo, or until ringfenced starts. To undo it now: ringfence undo; to confirm it: ringfence confirm {generation}"
+                "generation {generation} is not confirmed, and no process is left that would undo it in {seconds} s: it stays in effect until the next apply or undo, or until ringfenced starts. To undo it now: {undo}; to confirm it: {confirm}"
             );
         }
-        write!(
-            f,
-            "generation {generation} will be undone in {seconds} s unless you run: ringfence confirm {generation}"
-        )
+        write!(f, "generation {generation} will be undone in {seconds} s unless you run: {confirm}")
     }
 }
 
@@ -70,6 +71,7 @@ pub fn pending(state: &State, target: Target<'_>) -> Result<Option<Pending>, Fai
         overdue: remaining.is_zero(),
         unwatched: state.is_watched() == Some(false),
         is_kept_out: !target.system.unit_files().kept_out().is_empty(),
+        again: Again::of_history(state),
     };
     Ok(remaining(state, &last, target).map(pending))
 }
@@ -78,10 +80,11 @@ pub fn pending(state: &State, target: Target<'_>) -> Result<Option<Pending>, Fai
 pub(crate) fn refuse_while_waiting(state: &State, target: Target<'_>) -> Result<(), Failure> {
     let Some(last) = state.last_done()? else { return Ok(()) };
     match remaining(state, &last, target) {
-        Some(left) => Err(Failure::Unconfirmed {
-            generation: last.head.generation,
-            seconds: left.as_secs().saturating_add(1),
-        }),
+        Some(left) => {
+            let (generation, again) = (last.head.generation, Again::of_history(state));
+            let hint = format!("{}, or {}", again.confirm(generation), again.undo());
+            Err(Failure::Unconfirmed { generation, seconds: left.as_secs().saturating_add(1), hint })
+        }
         None => Ok(()),
     }
 }

@@ -17,10 +17,10 @@ use rustix::{
     process::{Pid, test_kill_process},
 };
 use serde::{Deserialize, Serialize};
-use units::{CpuSet, ProcStat, hint::Command};
+use units::{CpuSet, ProcStat};
 
 use crate::{
-    Failure, Lock, State,
+    Again, Failure, Lock, State,
     state::{REGULAR, failed, open, private},
 };
 
@@ -223,23 +223,23 @@ impl fmt::Display for LeftAlone {
 
 impl Controller {
     /// Which resizing has ended, why, what goes on, and the command that starts it again.
-    pub fn end(&self) -> Option<String> {
+    pub fn end(&self, again: &Again) -> Option<String> {
         let ended = self.ended.iter().map(|Ended { of, why }| format!("resizing of {of} has ended: {why}"));
         let ended: Vec<String> = ended.collect();
         let goes_on = match self.goes_on.as_slice() {
             [] => String::new(),
             on => format!("; resizing of {} goes on", on.join(" and ")),
         };
-        let resume = Command::ringfence("resume");
+        let resume = again.resume();
         (!ended.is_empty()).then(|| format!("{}{goes_on}: {resume}", ended.join("; ")))
     }
 
     /// Groups that are not resized, why, and the command that changes it.
-    pub fn left_alone(&self) -> Option<String> {
+    fn left_alone(&self, again: &Again) -> Option<String> {
         let mut groups: Vec<String> = self.left_alone.iter().map(LeftAlone::to_string).collect();
         groups.dedup(); // one that is gone has none of its settings
         let groups = groups.join("; ");
-        (!groups.is_empty()).then(|| format!("not resized: {groups}: {}", Command::ringfence("apply")))
+        (!groups.is_empty()).then(|| format!("not resized: {groups}: {}", again.apply()))
     }
 }
 
@@ -381,18 +381,17 @@ impl Resizes {
 
     /// Why nobody resizes the groups, or not as their layout says, with the command that changes it. `time`: a moment, in seconds
     /// since 1970, as it is shown.
-    pub fn trouble(&self, time: impl Fn(u64) -> String) -> Option<String> {
+    pub fn trouble(&self, again: &Again, time: impl Fn(u64) -> String) -> Option<String> {
         if self.is_paused() {
-            return Some(format!("resizing is paused: {}", Command::ringfence("resume")));
+            return Some(format!("resizing is paused: {}", again.resume()));
         }
         let Some(controller) = self.controller() else {
-            let start = Command::new("systemctl start ringfenced");
-            return Some(format!("nobody resizes elastic groups: {start}"));
+            return Some(format!("nobody resizes elastic groups: {}", again.start()));
         };
         let stopped = controller.stopped.as_ref();
         let stopped = stopped.map(|why| format!("nobody is resized, and it is tried every second: {why}"));
         let troubles: Vec<String> =
-            [stopped, controller.end(), controller.left_alone()].into_iter().flatten().collect();
+            [stopped, controller.end(again), controller.left_alone(again)].into_iter().flatten().collect();
         if !troubles.is_empty() {
             return Some(troubles.join("; "));
         }

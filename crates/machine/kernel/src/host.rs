@@ -111,6 +111,11 @@ impl Host {
         self.bases[at.id].get_or_init(|| base(self.kernel.as_ref(), at, self.systemd))
     }
 
+    /// Is systemd init?
+    pub fn has_systemd(&self) -> bool {
+        self.systemd
+    }
+
     /// Do our groups live below a unit that systemd must make?
     pub fn needs_unit(&self) -> bool {
         let requested = self.systemd && self.kernel.caller().1 == 0;

@@ -105,12 +105,12 @@ fn halted(facts: &Facts, setting: &str, of: &Resized) -> Option<Halt> {
     let left_alone = || {
         let is_it = |left: &&LeftAlone| left.group == group && left.setting == setting;
         let LeftAlone { why, .. } = by_load.left_alone.iter().find(is_it)?;
-        let hint = Some(of_layout(facts, "apply").unwrap_or_else(|| Command::ringfence("apply")).to_string());
+        let hint = Some(by_load.again.apply().to_string());
         Some(Halt { why: format!("it is not resized: {why}"), hint })
     };
     let ended = || {
         let Ended { of, why } = by_load.ended.iter().find(|ended| ended.of.is(group, setting))?;
-        let hint = Some(Command::ringfence("resume").to_string());
+        let hint = Some(by_load.again.resume().to_string());
         Some(Halt { why: format!("resizing of {of} has ended: {why}"), hint })
     };
     let halt = || match by_load.halt.clone()? {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use apply::{Bound, Ended, Following, LeftAlone};
+use apply::{Again, Bound, Ended, Following, LeftAlone};
 use interruptions::Interrupted;
 use settings::{DeviceNumber, Version};
 use units::{CpuSet, Limit, NodeSet};
@@ -50,6 +50,8 @@ pub struct ByLoad {
     pub ended: Vec<Ended>,
     /// Groups that nobody resizes until the next apply.
     pub left_alone: Vec<LeftAlone>,
+    /// What changes that.
+    pub again: Again,
 }
 
 /// A group of which something follows its load.

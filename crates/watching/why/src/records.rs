@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use apply::{Bounds, Controller, Failure, Following, Resizes, State, Target};
+use apply::{Again, Bounds, Controller, Failure, Following, Resizes, State, Target};
 use kernel::{Error, GroupName};
 use monitor::Files;
 use units::{CpuSet, hint::Command};
@@ -46,18 +46,19 @@ fn by_load(state: &State, target: Target<'_>) -> Result<ByLoad, Failure> {
         group: one.clone(),
     });
     let resizes = Resizes::of(state);
-    let halt = halt(&resizes);
+    let again = apply::again(state, target);
+    let halt = halt(&resizes, &again);
     let Controller { ended, left_alone, .. } = resizes.controller().unwrap_or_default();
-    Ok(ByLoad { groups: groups.collect(), halt, ended, left_alone })
+    Ok(ByLoad { groups: groups.collect(), halt, ended, left_alone, again })
 }
 
-fn halt(resizes: &Resizes) -> Option<Halt> {
+fn halt(resizes: &Resizes, again: &Again) -> Option<Halt> {
     let halt = |why: &str, command: Command| Halt { why: why.to_owned(), hint: Some(command.to_string()) };
     if resizes.is_paused() {
-        return Some(halt("resizing is paused", Command::ringfence("resume")));
+        return Some(halt("resizing is paused", again.resume()));
     }
     let Some(controller) = resizes.controller() else {
-        return Some(halt("nobody resizes groups", Command::new("systemctl start ringfenced")));
+        return Some(halt("nobody resizes groups", again.start()));
     };
     let why = controller.stopped?;
     Some(Halt { why: format!("nothing is resized, and it is tried every second: {why}"), hint: None })

@@ -1,9 +1,7 @@
 //! Groups that go, come back, or have to stay.
 
-use units::hint::Command;
-
 use super::*;
-use crate::{in_effect, made, performer::name};
+use crate::{Again, in_effect, made, performer::name};
 
 /// Why a group can't be removed.
 enum Obstacle {
@@ -178,6 +176,8 @@ impl Steps<'_> {
                 layout = Some(record.head).filter(|head| head.layout).or(layout);
             }
         }
+        let file = layout.as_ref().and_then(|head| head.file.clone());
+        let apply = Again::of(self.state, self.target.host, file).apply();
         if let Some(head) = &layout {
             in_effect::drop_undecided(head, self.target, &mut groups);
         }
@@ -223,7 +223,7 @@ impl Steps<'_> {
             let gone = gone.into_iter().filter(is_own).filter(is_gone);
             let gone: Vec<String> = gone.map(|place| self.performer.directory(place)).collect();
             if !gone.is_empty() {
-                let (gone, apply) = (gone.join(", "), Command::ringfence("apply"));
+                let gone = gone.join(", ");
                 self.report(format!(
                     "group '{group}' is gone ({gone}): somebody removed or renamed it, and an undo does not make it again: {apply}"
                 ));

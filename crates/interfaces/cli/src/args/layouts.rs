@@ -8,7 +8,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use super::{Socket, duration::between};
 
 /// Where the layout of a machine is.
-pub const DIRECTORY: &str = "/etc/ringfence";
+pub const DIRECTORY: &str = apply::LAYOUT;
 
 /// The layout by an option, as many other programs take it.
 #[derive(Debug, ClapArgs)]

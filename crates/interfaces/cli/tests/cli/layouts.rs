@@ -307,7 +307,14 @@ fn confirmed(desk: &mut Desk) {
     desk.write("more.toml", "[groups.{g}]\npids.max = 101\n");
     let (code, _, error) = desk.run("apply {d}/more.toml {s}");
     assert_eq!(code, 1);
-    says(&error, &["generation 1 waits to be confirmed", "hint: ringfence confirm 1, or ringfence undo"]);
+    says(
+        &error,
+        &[
+            "generation 1 waits to be confirmed",
+            "hint: ringfence confirm 1 --state ",
+            ", or ringfence undo --state ",
+        ],
+    );
     assert!(is_waited_for(desk));
     assert_eq!(desk.ends("confirm {s}", 0), "generation 1 is confirmed\n");
     desk.scene.until("the end of the process that undoes", || !is_waited_for(desk));

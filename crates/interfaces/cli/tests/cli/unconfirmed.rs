@@ -225,7 +225,8 @@ fn shown(stage: &mut Stage) {
             &[
                 "generation 1 is not confirmed, and no process is left that would undo it in ",
                 "it stays in effect until the next apply or undo",
-                "To undo it now: ringfence undo; to confirm it: ringfence confirm 1",
+                "To undo it now: ringfence undo --state ",
+                "; to confirm it: ringfence confirm 1 --state ",
             ],
         );
         assert!(!out.contains("will be undone"), "{out}");
@@ -234,7 +235,7 @@ fn shown(stage: &mut Stage) {
     stage.desk.ends("undo {s}", 0);
     stage.desk.ends("apply {d}/l.toml {s} --confirm 2s", 0);
     stage.desk.kill_reverters();
-    let words = "generation 3 was not confirmed in time and is still in effect: run `ringfence undo`";
+    let words = "generation 3 was not confirmed in time and is still in effect: run `ringfence undo --state ";
     stage.desk.scene.until("its time is over", || {
         let (code, out, _) = stage.desk.run("status {s}");
         let over = out.contains(words);

@@ -8,8 +8,8 @@ use std::{
 };
 
 use apply::{
-    Controller as Said, Ended, Followed, Frequencies, Head, LeftAlone, Originals, Resize, Resizes, Resizing,
-    Running, State, Target,
+    Again, Controller as Said, Ended, Followed, Frequencies, Head, LeftAlone, Originals, Resize, Resizes,
+    Resizing, Running, State, Target,
 };
 use kernel::{GroupName, Host};
 use layout::{BURST, Latency, QUOTA};
@@ -71,6 +71,8 @@ pub(super) struct Controller<'h> {
     originals: Rc<Originals>,
     /// Groups that are left as they are.
     left_alone: Vec<LeftAlone>,
+    /// What a user does about that.
+    again: Again,
     is_paused: bool,
 }
 
@@ -179,6 +181,7 @@ impl<'h> Controller<'h> {
             frequencies,
             originals,
             left_alone,
+            again: Again::of(state, host, head.file),
             is_paused,
         };
         // what a daemon before this one left
@@ -208,6 +211,11 @@ impl<'h> Controller<'h> {
     /// Groups of the layout that are left as they are.
     pub fn left_alone(&self) -> &[LeftAlone] {
         &self.left_alone
+    }
+
+    /// What a user does about that.
+    pub fn again(&self) -> &Again {
+        &self.again
     }
 
     /// The latencies of its groups.
@@ -380,7 +388,7 @@ impl<'h> Controller<'h> {
         for one in ended {
             Counters::count(&counters.given_up);
             let now = Said { ended: vec![one.clone()], goes_on: goes_on.clone(), ..Said::default() };
-            now.end().into_iter().for_each(|line| warn!("{line}"));
+            now.end(&self.again).into_iter().for_each(|line| warn!("{line}"));
             said.ended.push(one);
         }
         said.goes_on = goes_on;

@@ -41,7 +41,6 @@ use apply::{Controller as Said, Resizing, State};
 use kernel::{Host, Real};
 use rustix::event::{PollFd, PollFlags, poll};
 use tracing::{info, warn};
-use units::hint::Command;
 
 use crate::{Counters, Error, failure_log::FailureLog, history_events, timespec::timespec, worker::Worker};
 pub use alone::{Resized, Resizer};
@@ -119,7 +118,7 @@ fn round(
     let mut left: Vec<String> = controller.left_alone().iter().map(ToString::to_string).collect();
     left.dedup(); // one that is gone has none of its settings
     for left in left.iter().filter(|left| !left_alone.contains(left)) {
-        warn!("{left}: it is not resized: {}", Command::ringfence("apply"));
+        warn!("{left}: it is not resized: {}", controller.again().apply());
     }
     *left_alone = left;
     controller.run(counters, stopped, resizing, latencies)

@@ -217,7 +217,7 @@ fn undo(world: &World) -> Outcome {
 
 /// What `status` says of resizing.
 fn trouble(world: &World) -> String {
-    Resizes::of(&state(world)).trouble(|at| at.to_string()).unwrap_or_default()
+    Resizes::of(&state(world)).trouble(&apply::Again::default(), |at| at.to_string()).unwrap_or_default()
 }
 
 /// The first CPU, and what memory there is.

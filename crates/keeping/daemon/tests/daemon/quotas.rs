@@ -160,7 +160,7 @@ fn refused() {
     assert_eq!(refusals(), count, "nothing is tried any more");
     let log = daemon.log();
     let line = log.lines().find(|line| line.contains("resizing of the quota")).unwrap();
-    let words = resizes.trouble(|at| at.to_string()).unwrap();
+    let words = resizes.trouble(&apply::Again::default(), |at| at.to_string()).unwrap();
     for part in [
         &format!("the quota of {group}"),
         "[EINVAL]",
@@ -185,7 +185,7 @@ fn refused() {
     // what refused it is gone, and it is resized again
     world.host.delete(&name, true).unwrap();
     resizes.resume().unwrap();
-    eventually("no trouble", || resizes.trouble(|at| at.to_string()).is_none());
+    eventually("no trouble", || resizes.trouble(&apply::Again::default(), |at| at.to_string()).is_none());
     eventually("a smaller quota without load", || quota(&world, &group).0 < Some(now));
     daemon.end();
 }

@@ -1,6 +1,6 @@
 //! Groups whose CPUs or quota ringfenced changes: no hint writes what it changes.
 
-use apply::{Bounds, Ended, Following, LeftAlone, RangeNumbers, RangeStatus, Resize, Subject};
+use apply::{Again, Bounds, Ended, Following, LeftAlone, RangeNumbers, RangeStatus, Resize, Subject};
 
 use super::*;
 
@@ -140,7 +140,10 @@ fn where_a_group_is_left_alone_the_hint_is_the_next_apply() {
         setting: setting.to_owned(),
         why: "somebody removed it and made it again".to_owned(),
     };
+    let mut again = Again::default();
+    again.layout = Some("/etc/ringfence/db.toml".into());
     let mut facts = waiting(4, "2-3");
+    facts.by_load.again = again.clone();
     facts.by_load.left_alone = vec![left("cpuset.cpus")];
     let words =
         "it is elastic up to 4, but it is not resized: somebody removed it and made it again".to_owned();
@@ -148,6 +151,7 @@ fn where_a_group_is_left_alone_the_hint_is_the_next_apply() {
     facts.by_load.left_alone = vec![left("cpu.max")];
     assert_eq!(said(&facts).1, None);
     let mut facts = throttled(1.0);
+    facts.by_load.again = again;
     facts.by_load.left_alone = vec![left("cpu.max")];
     assert_eq!(said(&facts).1.as_deref(), Some("ringfence apply /etc/ringfence/db.toml"));
 }

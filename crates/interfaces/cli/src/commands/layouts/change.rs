@@ -3,7 +3,9 @@
 use std::{os::unix::process::CommandExt, process::Command, time::Duration};
 
 use ::plan::{Lint, LintKind, Plan, SettingRequest};
-use apply::{By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Recovered, Running, State, Target};
+use apply::{
+    Again, By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Recovered, Running, State, Target,
+};
 use kernel::Host;
 use serde::Serialize;
 use serde_json::json;
@@ -57,6 +59,7 @@ fn interrupted(step: usize, steps: usize, left: &[String]) -> Failure {
 pub fn apply(args: &args::Apply, as_json: bool) -> Result<u8, Failure> {
     let Applied { outcome, warned, outside, misplaced } = applied(args)?;
     let deadline = args.confirm.map(|within| within.as_secs()).filter(|_| outcome.steps > 0);
+    let again = Again::of_history(&history_of(&args.state));
     let attention = !outcome.left.is_empty() || !outside.is_empty();
     if as_json {
         output::json(&Json {
@@ -68,7 +71,7 @@ pub fn apply(args: &args::Apply, as_json: bool) -> Result<u8, Failure> {
     } else {
         let nothing = nothing_to_do(!outside.is_empty() || !misplaced.is_empty());
         let left = outcome.left.iter().filter(|left| !warned.contains(left)).cloned().collect();
-        print(&Outcome { left, ..outcome }, deadline, nothing)?;
+        print(&Outcome { left, ..outcome }, deadline.map(|seconds| (seconds, &again)), nothing)?;
     }
     Ok(if attention { ATTENTION } else { 0 })
 }
@@ -205,7 +208,11 @@ pub(super) fn recovered(lock: &Lock, target: Target<'_>) -> Result<Vec<Recovered
 }
 
 /// `deadline`: the seconds after which it is undone; `nothing`: what is said where no step was done.
-pub(super) fn print(outcome: &Outcome, deadline: Option<u64>, nothing: &str) -> Result<(), Failure> {
+pub(super) fn print(
+    outcome: &Outcome,
+    deadline: Option<(u64, &Again)>,
+    nothing: &str,
+) -> Result<(), Failure> {
     for difference in &outcome.differences {
         let apply::Difference { file, requested, actual, reason, .. } = difference;
         output::warning(&format!("{file}: {requested} was written, the kernel has {actual}: {reason}"));
@@ -232,8 +239,9 @@ pub(super) fn print(outcome: &Outcome, deadline: Option<u64>, nothing: &str) -> 
         Some(generation) => {
             let mut text = format!("generation {generation}: {} done\n", counted(outcome.steps, "step"));
             text.extend(outcome.undone.iter().map(|undone| format!("undone: generation {undone}\n")));
-            if let Some(seconds) = deadline {
-                text += &format!("undone in {seconds} s unless you run: ringfence confirm {generation}\n");
+            if let Some((seconds, again)) = deadline {
+                let confirm = again.confirm(generation);
+                text += &format!("undone in {seconds} s unless you run: {confirm}\n");
             }
             output::text(&text)
         }

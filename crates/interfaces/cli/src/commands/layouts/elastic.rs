@@ -39,7 +39,8 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
         let is_of = |wanted: &String| group_path::is_at_or_below(name, wanted);
         args.groups.is_empty() || args.groups.iter().any(is_of)
     };
-    let mut groups = apply::following(&state, Target { host: &host, system: &running })?;
+    let target = Target { host: &host, system: &running };
+    let mut groups = apply::following(&state, target)?;
     if groups.is_empty() {
         return Err(Failure::new("no layout in effect has elastic groups")
             .hint("give groups cpus = { min = 2, max = 8, weight = 100 }, and apply the layout"));
@@ -56,7 +57,7 @@ pub fn elastic(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     let controller = resizes.controller();
     let mut measured = controller.as_ref().map(|one| one.latencies.clone()).unwrap_or_default();
     measured.retain(|one| named(&one.group));
-    let trouble = resizes.trouble(time);
+    let trouble = resizes.trouble(&apply::again(&state, target), time);
     let saves_power = groups.iter().any(|group| group.bounds.as_ref().is_some_and(|one| one.saves_power));
     let power = saves_power.then(|| {
         let before = Energy::live();
@@ -210,7 +211,8 @@ pub fn pause(args: &args::Pause, paused: bool, as_json: bool) -> Result<(), Fail
         ))
         .hint(Command::ringfence(instead).group(group).to_string()));
     }
-    let resizes = Resizes::of(&State::open(directory(&args.state))?);
+    let state = State::open(directory(&args.state))?;
+    let resizes = Resizes::of(&state);
     if paused {
         resizes.pause()?;
     } else {
@@ -220,9 +222,13 @@ pub fn pause(args: &args::Pause, paused: bool, as_json: bool) -> Result<(), Fail
     if as_json {
         return output::json(&json!({ "paused": paused, "resized_by": controller }));
     }
-    output::text(match (paused, controller) {
-        (true, _) => "elastic groups stay at what they have\n",
-        (false, None) => "elastic groups are resized once ringfenced runs: systemctl start ringfenced\n",
-        (false, Some(_)) => "elastic groups are resized\n",
-    })
+    match (paused, controller) {
+        (true, _) => output::text("elastic groups stay at what they have\n"),
+        (false, None) => {
+            let (host, running) = (host_even_unmounted()?, Running::new());
+            let start = apply::again(&state, Target { host: &host, system: &running }).start();
+            output::text(&format!("elastic groups are resized once ringfenced runs: {start}\n"))
+        }
+        (false, Some(_)) => output::text("elastic groups are resized\n"),
+    }
 }

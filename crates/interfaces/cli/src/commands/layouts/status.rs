@@ -68,7 +68,8 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let unchecked = applied.as_ref().and_then(|applied| applied.as_ref().err());
     let not_in_effect = machines_layout::not_in_effect(&state, &args.socket, groups.is_empty());
     let is_elastic = groups.iter().any(elastic::follows_load);
-    let not_resized = is_elastic.then(|| Resizes::of(&state).trouble(time)).flatten();
+    let not_resized =
+        is_elastic.then(|| Resizes::of(&state).trouble(&apply::again(&state, target), time)).flatten();
     let found = Found {
         groups,
         unfinished,

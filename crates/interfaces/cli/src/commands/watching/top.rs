@@ -57,8 +57,10 @@ pub fn top(top: &args::Top, as_json: bool) -> Result<(), Failure> {
 /// The groups that `ringfence elastic` shows; who may not read the history sees none.
 fn resized(host: &Host) -> Option<Elastic> {
     let (state, running) = (State::peek(apply::state_directory()), Running::new());
-    let groups = apply::following(&state, Target { host, system: &running }).ok()?;
-    let trouble = if groups.is_empty() { None } else { Resizes::of(&state).trouble(time) };
+    let target = Target { host, system: &running };
+    let groups = apply::following(&state, target).ok()?;
+    let trouble = || Resizes::of(&state).trouble(&apply::again(&state, target), time);
+    let trouble = if groups.is_empty() { None } else { trouble() };
     Some(Elastic { groups, trouble })
 }
 

@@ -173,7 +173,7 @@ fn pending(desk: &mut Desk) {
     desk.ends("apply {d}/l.toml --confirm 5m {s}", 0);
     says(
         &desk.ends("plan {d}/l.toml {s}", 0),
-        &["generation 1 will be undone in ", "ringfence confirm 1\n", "nothing to do"],
+        &["generation 1 will be undone in ", "ringfence confirm 1", "nothing to do"],
     );
     assert_eq!(desk.json("plan --json {d}/l.toml {s}", 0)["pending"]["generation"], 1);
     desk.ends("confirm {s}", 0);
