@@ -70,7 +70,7 @@ fn quotas<'v>(
                 percent(bound)
             ),
             origin: valued.origin.clone(),
-            hint: format!("give it at most {}, or its parent more", percent(bound)),
+            hint: format!("give it at most {}, or its parent more", at_most(bound)),
             version: Version::V1,
         });
     }
@@ -91,7 +91,7 @@ fn quotas<'v>(
             hint: format!(
                 "{} cpu.max={}, or set it in the layout",
                 Command::ringfence("set").group(format!("/{}", place.path)),
-                percent(bound).replace(' ', "")
+                at_most(bound).replace(' ', "")
             ),
             version: Version::V1,
         });
@@ -119,6 +119,11 @@ fn ancestors(place: &Place) -> Vec<Place> {
     let mut all: Vec<Place> = cuts.map(|path| Place { path, ..place.clone() }).collect();
     all.reverse();
     all
+}
+
+/// What a user may type, which is no more than the share.
+fn at_most(share: Share) -> String {
+    percent((share * 10_000.0 + 1e-6).floor() / 10_000.0)
 }
 
 fn percent(share: Share) -> String {
@@ -201,7 +206,7 @@ fn real_time<'v>(
                 ),
                 origin: valued.origin.clone(),
                 hint: if above.path.is_empty() {
-                    format!("lower them to {} together", percent(bound))
+                    format!("lower them to {} together", at_most(bound))
                 } else {
                     // of the kernel's period of a second
                     let runtime = (sum * 1000.0).ceil();
