@@ -247,7 +247,7 @@ impl<'h> DropIns<'h> {
         };
         let affected = observed.pinned_units.join(", ");
         let message = format!(
-            "the controller cpuset comes on at the top, which gives all CPUs to processes that a unit's CPUAffinity= keeps on some: {affected}"
+            "the controller cpuset comes on at the top, which before Linux 6.2 gives all CPUs to processes that a unit's CPUAffinity= keeps on some: {affected}"
         );
         let restart =
             Command::new("systemctl restart").args(observed.pinned_units.iter().map(String::as_str));
