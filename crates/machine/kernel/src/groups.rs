@@ -170,6 +170,28 @@ impl Host {
         created.empty_cpusets.retain(is_empty);
     }
 
+    /// The groups of the branch that lack lists in v1's cpuset hierarchy, from the top down, and what each may have: what is above.
+    pub fn missing_lists(&self, name: &GroupName) -> Vec<(String, Vec<String>)> {
+        let Ok(seat) = self.seat(name, Controller::Cpuset) else { return Vec::new() };
+        let read = |path: &str, file: &str| {
+            self.kernel.read(seat.at, path, file).unwrap_or_default().trim().to_owned()
+        };
+        let mut above = CPUSET.map(|file| read("", file));
+        let mut branch: Vec<&str> = group_path::branch(&seat.path).collect();
+        branch.reverse();
+        let lacking = branch.into_iter().map(|path| {
+            let mut given = Vec::new();
+            for (value, file) in above.iter_mut().zip(CPUSET) {
+                match read(path, file) {
+                    now if now.is_empty() => given.push(format!("{file}={value}")),
+                    now => *value = now,
+                }
+            }
+            (self.named(seat.at, path), given)
+        });
+        lacking.filter(|(_, given)| !given.is_empty()).collect()
+    }
+
     /// A write that is refused leaves the list as it was: empty, which is reported.
     fn fill_list(&self, seat: &Seat<'_>, file: &str) {
         let read = |path: &str, file: &str| {

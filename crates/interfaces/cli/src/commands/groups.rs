@@ -4,7 +4,11 @@ use std::{collections::BTreeMap, fmt::Write};
 
 use kernel::{Access, Brought, Created, GroupName, Host};
 use settings::{AdminFiles, Controller, Version};
-use units::{group_path, hint::Command, printable};
+use units::{
+    group_path,
+    hint::{self, Command},
+    printable,
+};
 
 use super::{group, host};
 use crate::{
@@ -69,8 +73,9 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
         output::json(&row)?;
     }
     for directory in created.empty_cpusets.iter().filter(|_| !json) {
-        let hint = format!("{} cpuset.cpus=… cpuset.mems=…", Command::ringfence("set").group(&name));
-        output::warning(&format!("{} takes no task yet: {hint}", directory.display()));
+        let lists = host.missing_lists(&name).into_iter();
+        let fill = lists.map(|(group, lists)| Command::ringfence("set").group(group).args(lists));
+        output::warning(&format!("{} takes no task yet\nhint: {}", directory.display(), hint::all(fill)));
     }
     brought.refused.values().next().map_or(Ok(()), |first| Err(not_brought(&name, &brought, first)))
 }
