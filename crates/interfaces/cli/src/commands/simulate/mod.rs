@@ -90,8 +90,10 @@ fn with_weights(mut desired: Desired) -> Desired {
 fn impossible(args: &args::Simulate, problems: &[Problem]) -> Failure {
     let layout = args.layout.display();
     let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
-    Failure::usage(format!("{layout}: {}", texts.join("; ")))
-        .hint(Command::ringfence("plan").arg(layout.to_string()).to_string())
+    let plan = Command::ringfence("plan").arg(layout.to_string());
+    let listings = args.machine.iter().map(|listing| listing.display().to_string());
+    let plan = listings.fold(plan, |plan, listing| plan.arg("--machine").arg(listing));
+    Failure::usage(format!("{layout}: {}", texts.join("; "))).hint(plan.to_string())
 }
 
 fn resizing(
