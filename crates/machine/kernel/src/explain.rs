@@ -42,7 +42,8 @@ fn general(scene: &Scene<'_>) -> Finding {
     match refusal.errno {
         Errno::ROFS => found(
             format!("{mount} is mounted read-only"),
-            Command::new("mount -o remount,rw").arg(mount.to_string()),
+            // without `bind` a hierarchy of v1 that has groups is busy
+            Command::new("mount -o remount,bind,rw").arg(mount.to_string()),
         ),
         Errno::ACCESS | Errno::PERM if !scene.is_root_user() => Some(no_right(scene)),
         Errno::NODEV | Errno::NOENT

@@ -35,7 +35,7 @@ fn places(facts: &Facts) -> Vec<Finding> {
         }
         finding(Level::Attention, format!("{what}, read-only"))
             .so("no group can be made or changed there")
-            .hint(format!("mount -o remount,rw {}", at.mount.display()))
+            .hint(Command::new("mount -o remount,bind,rw").arg(at.mount.to_string_lossy()))
     };
     let v1 = facts.v1.iter().map(|at| {
         let name = at.name.as_deref().map(|name| format!("name={name}"));

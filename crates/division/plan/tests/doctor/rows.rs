@@ -142,7 +142,7 @@ fn access_rows() -> Vec<Row> {
         row("v2", |f| f.caller.container = Some("docker".to_owned()), Ok, "root", NONE, NONE),
         row("hybrid", |f| f.v1[1].at.read_only = true, Attention,
             "cpuset: v1 at /sys/fs/cgroup/cpuset, read-only", "no group can be made or changed there",
-            "mount -o remount,rw /sys/fs/cgroup/cpuset"),
+            "mount -o remount,bind,rw /sys/fs/cgroup/cpuset"),
         row("systemd", |f| own_base(f, &["cpu", "memory", "pids"]), Note,
             "cpuset, io: not delegated to user.slice/x", "your groups have no settings of cpuset, io",
             "Delegate=yes"),

@@ -596,7 +596,7 @@ pub const ROWS: &[Row] = &[
         name: "a read-only hierarchy is named with the command that changes that",
         needs: &[Need::Groups, Need::Plain],
         refused: "sh unshare -m sh -c 'for m in $(grep -w -e cgroup -e cgroup2 /proc/mounts | cut -d\" \" -f2); do mount -o remount,bind,ro $m; done; {program} create {g} -c pids'",
-        says: &["is mounted read-only", "hint: mount -o remount,rw"],
+        says: &["is mounted read-only", "hint: mount -o remount,bind,rw"],
         then: MACHINE,
         ..ROW
     },
