@@ -10,7 +10,8 @@ pub(super) fn writers(kernel: &dyn Kernel, proc: &Outside<'_>) -> Vec<Writer> {
     let mut running: Vec<(String, u32)> = Vec::new();
     for pid in kernel.processes().unwrap_or_default() {
         let Ok(process) = kernel.process(pid) else { continue }; // it ended
-        if !process.kernel_thread && WRITERS.iter().any(|known| known.process == Some(&process.comm)) {
+        let runs = !process.kernel_thread && !process.is_dead();
+        if runs && WRITERS.iter().any(|known| known.process == Some(&process.comm)) {
             running.push((process.comm, pid));
         }
     }

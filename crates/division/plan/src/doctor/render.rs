@@ -1,4 +1,4 @@
-//! Findings as text for a terminal, at most 100 columns wide. Says all of them, and the sum of the bad ones.
+//! Findings as text for a terminal, at most 100 columns wide but for commands. Says all of them, and the sum of the bad ones.
 
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ pub fn render(findings: &[Finding]) -> String {
 }
 
 /// `text` after `first`, later lines indented; broken at blanks only, so that a longer word stays whole. A
-/// `command` is rather broken after `&&` or `;`, where a shell takes a new line, too.
+/// `command` is broken after `&&` or `;` alone, where a shell takes a new line, too.
 fn paragraph(out: &mut String, first: &str, text: &str, indent: usize, command: bool) {
     let mut start = first.to_owned();
     let mut words: Vec<&str> = text.split(' ').collect();
@@ -44,8 +44,13 @@ fn paragraph(out: &mut String, first: &str, text: &str, indent: usize, command: 
         });
         let fitting = fitting.count().max(1);
         let ends = |word: &&str| command && (*word == "&&" || word.ends_with(';'));
-        let end = words[..fitting].iter().rposition(ends).filter(|_| fitting < words.len());
-        let taken = end.map_or(fitting, |last| last + 1);
+        let taken = match fitting < words.len() && command {
+            false => fitting,
+            true => {
+                let last = words[..fitting].iter().rposition(ends);
+                last.or_else(|| words.iter().position(ends)).map_or(words.len(), |end| end + 1)
+            }
+        };
         let _ = writeln!(out, "{start}{}", words[..taken].join(" "));
         words.drain(..taken);
         start = " ".repeat(indent);
