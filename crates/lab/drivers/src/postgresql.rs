@@ -91,8 +91,7 @@ impl Cluster {
             Some(closed) => {
                 let text = format!("the user {owner} can't reach {}: {error}", self.directory.display());
                 let chmod = units::hint::Command::new("chmod o+x").arg(closed.display().to_string());
-                let hint = format!("{chmod}, or let the lab work in another directory");
-                Failure::Unfit { text, hint }.into()
+                Failure::Unfit { text, hint: chmod.into() }.into()
             }
             None => error,
         }
