@@ -6,8 +6,20 @@ use std::{
 };
 
 /// The first words of what a reader can paste.
-const PROGRAMS: [&str; 10] =
-    ["ringfence", "sudo", "systemctl", "systemd-run", "mount", "chmod", "chown", "mv", "rm", "ps"];
+const PROGRAMS: [&str; 12] = [
+    "ringfence",
+    "sudo",
+    "systemctl",
+    "systemd-run",
+    "mount",
+    "chmod",
+    "chown",
+    "mv",
+    "rm",
+    "ps",
+    "df",
+    "kill",
+];
 
 /// What `hint:` lines say, in order.
 pub fn hints(text: &str) -> Vec<&str> {
@@ -19,7 +31,25 @@ pub fn command(hint: &str) -> Option<&str> {
     let is_command = |text: &&str| PROGRAMS.contains(&text.split(' ').next().unwrap_or_default());
     let behind = hint.match_indices(": ").map(|(at, colon)| &hint[at + colon.len()..]);
     let command = std::iter::once(hint).chain(behind).find(is_command)?;
-    let ends = [", or ", ", and ", "; ", " shows", " lists", ": "];
+    let ends = [
+        "`",
+        "\"]",
+        ", or ",
+        ", and ",
+        ", then ",
+        "; ",
+        ": ",
+        " continues it",
+        " draws ",
+        " keeps them",
+        " lists",
+        " makes them",
+        " pins them",
+        " removes it",
+        " shows",
+        " slows ",
+        " starts it",
+    ];
     let end = ends.iter().filter_map(|words| command.find(words)).min().unwrap_or(command.len());
     // what the reader has to fill in is no command yet
     let command = &command[..end];

@@ -15,8 +15,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::undoable::works;
 use crate::world::{Need, World};
+use crate::{hints, undoable::works};
 
 mod damaged_journal;
 mod elastic;
@@ -140,6 +140,17 @@ impl Lab {
 
     fn json(&self, line: &str) -> Value {
         serde_json::from_str(&self.ok(&format!("{line} --json"))).unwrap()
+    }
+
+    /// Runs the command that begins so in what was said, as it stands there.
+    fn obey(&self, said: &str, words: &str) {
+        let at = said.find(words).unwrap_or_else(|| panic!("no {words} in: {said}"));
+        let line = said[at..].split(['\n', '<']).next().unwrap();
+        let command = hints::command(line).unwrap_or_else(|| panic!("no command in: {line}"));
+        let directory = self.directory.path().display();
+        let done =
+            hints::obey(&self.program, &format!("cd {directory} && {command}"), Some(&self.path("state")));
+        assert!(done.status.success(), "{command}: {done:?}");
     }
 
     /// Two conditions of a second each, so often.
@@ -463,21 +474,32 @@ fn resumed(lab: &Lab) {
     running.signal(Signal::INT);
     let (code, said) = running.ended();
     assert_eq!(code, Some(130), "{said}");
-    assert!(
-        said.contains("ringfence lab run --resume out continues it, ringfence lab report out draws"),
-        "{said}"
-    );
     assert_eq!(groups_of(running.child.id()), Vec::<PathBuf>::new());
     let finished = lab.runs();
     assert!((1..10).contains(&finished), "{finished}");
+    lab.obey(&said, "ringfence lab report out");
     assert_eq!(lab.json("report out")["complete"], false);
     let first = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap();
-
-    let results = lab.json("run --resume out");
-    assert_eq!(results["complete"], true);
-    let all = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap();
-    assert!(all.starts_with(&first), "finished runs remain as they are");
-    assert_eq!(lab.runs(), results["runs"].as_array().unwrap().len());
+    let page = fs::read_to_string(lab.path("out/report.html")).unwrap();
+    let again = lab.run("run small.toml --directory out");
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+    let copied = |from: &str, to: &str| {
+        let _ = fs::remove_dir_all(lab.path(to));
+        assert!(
+            Command::new("cp").arg("-a").args([lab.path(from), lab.path(to)]).status().unwrap().success()
+        );
+    };
+    copied("out", "stopped");
+    // what each of the three says completes it
+    for offer in [said, page, text(&again.stderr)] {
+        copied("stopped", "out");
+        lab.obey(&offer, "ringfence lab run --resume");
+        let results = lab.json("report out");
+        assert_eq!(results["complete"], true);
+        let all = fs::read_to_string(lab.path("out/runs.jsonl")).unwrap();
+        assert!(all.starts_with(&first), "finished runs remain as they are");
+        assert_eq!(lab.runs(), results["runs"].as_array().unwrap().len());
+    }
 }
 
 fn cleaned(lab: &Lab) {

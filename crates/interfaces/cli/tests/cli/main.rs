@@ -34,6 +34,7 @@ mod libcgroup_files;
 mod libcgroup_studies;
 mod modules;
 mod newcomers;
+mod obeyed;
 mod page;
 mod page_faults;
 mod permission;
@@ -116,6 +117,7 @@ fn main() {
         agreement::trials(&world),
         answers::trials(&world),
         reported::trials(&world),
+        obeyed::trials(&world),
         #[cfg(target_arch = "x86_64")]
         killed::trials(&world),
         #[cfg(target_arch = "x86_64")]

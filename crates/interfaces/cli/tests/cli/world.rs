@@ -59,6 +59,8 @@ pub enum Need {
     OthersMoved,
     /// At least so many NUMA nodes.
     Nodes(usize),
+    /// A Linux older than this.
+    Before(u32, u32),
 }
 
 impl fmt::Display for Need {
@@ -86,6 +88,7 @@ impl fmt::Display for Need {
             Need::Sources => f.write_str("the source tree"),
             Need::OthersMoved => f.write_str("RF_MOVE_OTHERS"),
             Need::Nodes(count) => write!(f, "{count} nodes"),
+            Need::Before(major, minor) => write!(f, "a Linux before {major}.{minor}"),
         }
     }
 }
@@ -183,6 +186,11 @@ impl World {
                     |name: &str| name.strip_prefix("node").is_some_and(|n| n.parse::<u32>().is_ok());
                 let names = fs::read_dir("/sys/devices/system/node").into_iter().flatten().flatten();
                 names.filter(|entry| entry.file_name().to_str().is_some_and(is_node)).count() >= count
+            }
+            Need::Before(major, minor) => {
+                let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+                let mut numbers = release.split(['.', '-']).map_while(|number| number.parse().ok());
+                (numbers.next().unwrap(), numbers.next().unwrap()) < (major, minor)
             }
             Need::TimeZones => Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists(),
             Need::Program(name) => {

@@ -68,6 +68,9 @@ pub fn reported(lab: &Lab) {
     assert_eq!(is_there, [false, true, false, false, true], "{out}{said}");
     let is_there = ["4194305", "1", "2"].map(|name| journal(name).exists());
     assert_eq!(is_there, [true, true, false], "{out}{said}");
+    // two was removed by hand before
+    lab.obey(&said, "rm /");
+    assert_eq!(["4194305", "1"].map(|name| journal(name).exists()), [false, false]);
 }
 
 /// A process of the user's that an experiment moved into its group before it was killed.

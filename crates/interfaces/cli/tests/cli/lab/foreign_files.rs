@@ -42,6 +42,18 @@ pub fn strangers(lab: &Lab) {
         assert!(said.contains("user 65534") && said.contains("hint:"), "{line}: {said}");
     }
     assert!(!lab.path("out/below").exists());
+    // what is said makes it root's again
+    let said = text(&lab.run("report out").stderr);
+    let (_, chown) = said.split_once("if you trust what is in it, ").unwrap();
+    let succeeds = |line: &str| {
+        let done = Command::new("sh").args(["-c", line]).current_dir(lab.directory.path()).status().unwrap();
+        assert!(done.success(), "{line}");
+    };
+    succeeds(chown);
+    lab.ok("report out");
+    fs::set_permissions(lab.path("out"), std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    lab.obey(&text(&lab.run("report out").stderr), "chmod go-w");
+    lab.ok("report out");
 
     fs::set_permissions(lab.path("small.toml"), std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
     for line in ["check small.toml", "run small.toml --directory second"] {

@@ -27,7 +27,7 @@ use crate::{
     world::{Need, World},
 };
 
-use truth::Stage;
+pub use truth::Stage;
 
 pub struct Row {
     /// What happened, as a sentence.
