@@ -586,17 +586,18 @@ group {g} {
     desk.ends("apply {d}/cgconfig.conf {s}", 0);
     assert_eq!(desk.scene.ok("get --values {g} memory.max").trim(), "64M");
     desk.ends("status {s}", 0);
-    let toml = desk.ends("import {d}/cgconfig.conf", 0);
-    desk.write("imported.toml", &toml);
+    desk.write("imported.toml", &desk.ends("import {d}/cgconfig.conf", 0));
     assert_eq!(
         desk.ends("apply {d}/imported.toml {s}", 0),
         "nothing to do: the machine is as the layout says\n"
     );
     let commands = desk.ends("export {d}/imported.toml --to cgset", 0);
-    says(&commands, &[&desk.scene.fill("cgset -r memory.limit_in_bytes=67108864 {g}\n")]);
-    says(&commands, &["cgcreate -g cpuset,memory:"]);
-    let back = desk.ends("export {d}/imported.toml --to cgconfig", 0);
-    says(&back, &[&desk.scene.fill("group {g} {"), "uid = 1000;"]);
+    let set = desk.scene.fill("cgset -r memory.limit_in_bytes=67108864 {g}\n");
+    says(&commands, &["cgcreate -g cpuset,memory:", &set]);
+    says(
+        &desk.ends("export {d}/imported.toml --to cgconfig", 0),
+        &[&desk.scene.fill("group {g} {"), "uid = 1000;"],
+    );
     desk.ends("undo {s}", 0);
     assert_eq!(desk.run("list {g}").0, 1);
 }
