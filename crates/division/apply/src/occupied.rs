@@ -43,7 +43,7 @@ fn line(host: &Host, group: &str, directories: &BTreeMap<String, Vec<u32>>) -> S
         "" => Command::ringfence("move /").args(&some).to_string(),
         _ => {
             let files = directories.keys().map(|directory| format!("{directory}/cgroup.procs"));
-            format!("ringfence move / $({})", Command::new("cat").args(files))
+            Command::ringfence("move /").printed_by(Command::new("cat").args(files)).to_string()
         }
     };
     let frozen = host.frozen_by(&name(group)).map(|by| {

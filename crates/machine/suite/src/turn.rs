@@ -11,6 +11,8 @@ const ALONE: &[&str] = &[
     // cpu_exclusive: no group beside may have the CPU
     "refused: a cpuset is not exclusive",
     "reference: cgset -r cpuset.cpu_exclusive",
+    // exclusive CPUs of this machine, planned only: of no group that is there
+    "layout study: S4's ready layouts can be planned for this machine",
     // what is counted on each CPU of the machine
     "isolate: ",
 ];

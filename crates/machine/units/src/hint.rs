@@ -99,6 +99,17 @@ impl Command {
         words.into_iter().fold(self, Command::arg)
     }
 
+    /// Adds the words that another command prints.
+    ///
+    /// ```
+    /// use units::hint::Command;
+    /// let hint = Command::ringfence("move /").printed_by(Command::new("cat").arg("a b"));
+    /// assert_eq!(hint.to_string(), "ringfence move / $(cat 'a b')");
+    /// ```
+    pub fn printed_by(self, command: Command) -> Command {
+        Command(format!("{} $({})", self.0, command.0))
+    }
+
     /// Adds a group's name, which must not be taken for an option.
     pub fn group(mut self, name: impl fmt::Display) -> Command {
         self.0.push(' ');

@@ -96,7 +96,7 @@ const BAD: &[(&str, i32, &[&str])] = &[
         &["cpu.allotment is worked out of several fields"],
     ),
     // newcomers' findings A14 and A12
-    ("--json metrics", 2, &["metrics are OpenMetrics text", "hint: ringfence watch --once --json"]),
+    ("--json metrics", 2, &["a format of its own, and no JSON form", "hint: ringfence watch --once --json"]),
     ("watch {g} --fields cpu", 2, &["did you mean cpu.user or cpu.usage", "cpu.* is all of them"]),
     ("metrics --textfile /no/such/file", 1, &["cannot write /no/such/file"]),
     ("fields memory.curent", 2, &["unknown field 'memory.curent'", "did you mean memory.current"]),

@@ -118,11 +118,15 @@ fn applied(desk: &mut Desk) {
 }
 
 fn remembered(desk: &mut Desk) {
-    let fresh = desk.ends("list", 0).is_empty();
-    for text in ["history {s}", "status {s}"].map(|line| desk.ends(line, 0)) {
-        says(&text, &["no generation is recorded in "]);
-        assert_eq!(text.contains("it is not known what they put in force"), !fresh, "{text}");
+    // with a group somebody may have lost records
+    desk.scene.ok("create {g}");
+    for line in ["history {s}", "status {s}"] {
+        says(
+            &desk.ends(line, 0),
+            &["no generation is recorded in ", "it is not known what they put in force"],
+        );
     }
+    desk.scene.ok("delete {g}");
     desk.ends("apply {d}/l.toml {s}", 0);
     desk.ends("undo {s}", 0);
     let told = desk.ends("history {s}", 0);
@@ -307,14 +311,7 @@ fn confirmed(desk: &mut Desk) {
     desk.write("more.toml", "[groups.{g}]\npids.max = 101\n");
     let (code, _, error) = desk.run("apply {d}/more.toml {s}");
     assert_eq!(code, 1);
-    says(
-        &error,
-        &[
-            "generation 1 waits to be confirmed",
-            "hint: ringfence confirm 1 --state ",
-            ", or ringfence undo --state ",
-        ],
-    );
+    says(&error, &["generation 1 waits to be confirmed", "ringfence confirm 1 --state ", "undo --state "]);
     assert!(is_waited_for(desk));
     assert_eq!(desk.ends("confirm {s}", 0), "generation 1 is confirmed\n");
     desk.scene.until("the end of the process that undoes", || !is_waited_for(desk));
