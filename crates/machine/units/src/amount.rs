@@ -98,6 +98,23 @@ impl fmt::Display for Bytes {
     }
 }
 
+impl Bytes {
+    /// For reading: `4.6G`, `300M`, the largest unit with at most one decimal.
+    pub fn rounded(self) -> String {
+        let mut amount = self.0 as f64; // one decimal is printed: precise enough
+        let mut unit = "";
+        for larger in ["K", "M", "G", "T", "P", "E"] {
+            if amount < 1023.95 {
+                break;
+            }
+            amount /= 1024.0;
+            unit = larger;
+        }
+        let text = format!("{amount:.1}");
+        format!("{}{unit}", text.strip_suffix(".0").unwrap_or(&text))
+    }
+}
+
 impl FromStr for Micros {
     type Err = UnitError;
 

@@ -10,6 +10,22 @@ fn cpus(list: &str) -> CpuSet {
 }
 
 #[test]
+fn amounts_for_reading_have_one_decimal_at_most() {
+    for (bytes, text) in [
+        (0, "0"),
+        (1023, "1023"),
+        (1 << 20, "1M"),
+        (1536 << 20, "1.5G"),
+        (24_683_656 << 10, "23.5G"),
+        // not 1024.0M
+        ((1 << 30) - 1, "1G"),
+        (u64::MAX, "16E"),
+    ] {
+        assert_eq!(units::Bytes(bytes).rounded(), text, "{bytes}");
+    }
+}
+
+#[test]
 fn a_list_prints_as_the_kernel_prints_it() {
     for (given, printed) in [
         ("", ""),

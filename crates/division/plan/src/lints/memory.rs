@@ -33,8 +33,9 @@ pub(super) fn below_usage(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
             ),
         };
         let message = format!(
-            "group '{}' uses {used} of memory, more than memory.max = {limit}: {happens}",
-            valued.group
+            "group '{}' uses {} of memory, more than memory.max = {limit}: {happens}",
+            valued.group,
+            used.rounded()
         );
         let lint = Lint::new(LintKind::BelowUsage, Some(valued.group), message).at(valued.origin);
         lints.push(lint.hint(hint));
@@ -99,11 +100,11 @@ pub(super) fn over_capacity(looked: &Looked<'_>, problems: &mut Vec<Problem>, li
         if let Some((first, _)) = guarantees.first().filter(|_| sum > total) {
             let message = format!(
                 "{name} of all groups is {} together, more than the machine's {}: none of them is guaranteed it",
-                Bytes(sum),
-                Bytes(total)
+                Bytes(sum).rounded(),
+                Bytes(total).rounded()
             );
             let lint = Lint::new(LintKind::OverCapacity, None, message).at(first.origin);
-            lints.push(lint.hint(format!("let it be {} less", Bytes(sum - total))));
+            lints.push(lint.hint(format!("let it be {} less", enough(sum - total))));
         }
     }
     for name in ["memory.max", "memory.high"] {
@@ -112,13 +113,19 @@ pub(super) fn over_capacity(looked: &Looked<'_>, problems: &mut Vec<Problem>, li
                 "{} of group '{}' is {limit}, more than the machine's {}: it limits nothing",
                 valued.found.name,
                 valued.group,
-                Bytes(total)
+                Bytes(total).rounded()
             );
             let lint = Lint::new(LintKind::OverCapacity, Some(valued.group), message).at(valued.origin);
             lints.push(lint.hint("a percentage of the machine's memory is taken too, such as 50%"));
         }
     }
     reserve(looked, total, problems);
+}
+
+/// An amount that is to be taken away, for reading: rounded up, so that it is enough.
+fn enough(bytes: u64) -> Bytes {
+    let unit = if bytes > 1 << 30 { 1 << 20 } else { 1 << 10 };
+    Bytes(bytes.checked_next_multiple_of(unit).unwrap_or(bytes))
 }
 
 /// What the layout reserves must be left by limits and guarantees.
@@ -148,20 +155,20 @@ fn reserve(looked: &Looked<'_>, total: u64, problems: &mut Vec<Problem>) {
     }
     let against = groups.iter().map(|(bytes, valued)| Against {
         origin: Some(valued.origin.clone()),
-        what: format!("'{}' may have {}", valued.group, Bytes(*bytes)),
+        what: format!("'{}' may have {}", valued.group, Bytes(*bytes).rounded()),
     });
     problems.push(Problem::Unsatisfied {
         message: format!(
             "{} of memory are to be reserved, but the groups may have {} of the machine's {}: {} too much",
-            Bytes(reserved),
-            Bytes(sum),
-            Bytes(total),
-            Bytes(over)
+            Bytes(reserved).rounded(),
+            Bytes(sum).rounded(),
+            Bytes(total).rounded(),
+            enough(over)
         ),
         origin: reserve.origin.clone(),
         against: against.collect(),
         missing: 0,
-        hint: format!("take {} from the groups or from the reserve", Bytes(over)),
+        hint: format!("take {} from the groups or from the reserve", enough(over)),
     });
 }
 

@@ -673,6 +673,37 @@ fn a_plain_layout_has_no_lints() {
     assert_eq!(Scene { version: Version::V1, ..scene }.lints(), []);
 }
 
+/// A machine whose memory is no round number, as the firmware keeps a part of it.
+fn odd_memory(layout: &str) -> Result<plan::Plan, Vec<Problem>> {
+    let mut machine = machine(1, 1, 4, 1);
+    machine.nodes[0].memory_total = Some(units::Bytes(24_683_656 << 10));
+    plan_on(Version::V2, &machine, layout)
+}
+
+#[test]
+fn amounts_of_memory_are_rounded_for_reading() {
+    let lints = |layout: &str| -> Vec<(String, Option<String>)> {
+        odd_memory(layout).unwrap().lints.into_iter().map(|lint| (lint.message, lint.hint)).collect()
+    };
+    let [(message, _)] = &lints("[groups.a]\nmemory.max = \"32G\"\n")[..] else { panic!() };
+    assert_eq!(message, "memory.max of group 'a' is 32G, more than the machine's 23.5G: it limits nothing");
+    let [(message, hint)] =
+        &lints("[groups.a]\nmemory.min = \"60%\"\n[groups.b]\nmemory.min = \"60%\"\n")[..]
+    else {
+        panic!()
+    };
+    assert!(
+        message.starts_with("memory.min of all groups is 28.2G together, more than the machine's 23.5G"),
+        "{message}"
+    );
+    // rounded up: so much less is enough
+    assert_eq!(hint.as_deref(), Some("let it be 4822M less"));
+    let problems = odd_memory("[reserve]\nmemory = \"10%\"\n[groups.a]\nmemory.max = \"95%\"\n").unwrap_err();
+    let said = problems[0].to_string();
+    assert!(said.starts_with("2.4G of memory are to be reserved, but the groups may have 22.4G"), "{said}");
+    assert!(said.ends_with("of the machine's 23.5G: 1206M too much"), "{said}");
+}
+
 #[test]
 fn limits_that_leave_the_reserve_no_room_are_refused_with_who_takes_what() {
     let plan = |limit: &str| {

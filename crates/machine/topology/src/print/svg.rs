@@ -6,10 +6,7 @@ use std::collections::BTreeMap;
 
 use svg::Svg;
 
-use super::{
-    nest::{Kind, Region, nest},
-    rounded,
-};
+use super::nest::{Kind, Region, nest};
 use crate::{LogicalCpu, Machine};
 
 /// What a CPU is marked with.
@@ -165,13 +162,13 @@ fn title(machine: &Machine, kind: Kind) -> String {
         Kind::Machine => machine.model_name.as_deref().map_or("machine".to_owned(), short),
         Kind::Package(id) => format!("package {id}"),
         Kind::Node(index) => machine.nodes.get(index).map_or(String::new(), |node| {
-            let total = node.memory_total.map_or(String::new(), |bytes| format!(": {}", rounded(bytes)));
-            let free = node.memory_free.map_or(String::new(), |bytes| format!(", {} free", rounded(bytes)));
+            let total = node.memory_total.map_or(String::new(), |bytes| format!(": {}", bytes.rounded()));
+            let free = node.memory_free.map_or(String::new(), |bytes| format!(", {} free", bytes.rounded()));
             format!("node {}{total}{free}", node.id)
         }),
         Kind::L3(index) => {
             let size = machine.l3_groups().and_then(|groups| groups.get(index)?.size);
-            size.map_or("L3".to_owned(), |size| format!("L3 {}", rounded(size)))
+            size.map_or("L3".to_owned(), |size| format!("L3 {}", size.rounded()))
         }
         Kind::Core(id) => id.map_or("core".to_owned(), |id| format!("core {id}")),
     }

@@ -3,12 +3,9 @@
 
 use units::{Bytes, CpuSet};
 
-use super::{
-    rounded,
-    table::{
-        Side::{Left, Right},
-        Table,
-    },
+use super::table::{
+    Side::{Left, Right},
+    Table,
 };
 use crate::{BlockDevice, Machine};
 
@@ -39,7 +36,7 @@ fn head(machine: &Machine) -> String {
         ("SMT", smt(machine)),
         ("isolated", set(machine.isolated.as_ref())),
         ("nohz_full", set(machine.nohz_full.as_ref())),
-        ("memory", machine.memory_total().map_or(UNKNOWN.to_owned(), rounded)),
+        ("memory", machine.memory_total().map_or(UNKNOWN.to_owned(), Bytes::rounded)),
     ]);
     if machine.l3.is_none() && machine.stated.l3_size.is_some() {
         let count = shown(machine.stated.l3_count);
@@ -165,7 +162,7 @@ fn block(machine: &Machine) -> String {
         table.row(vec![
             format!("{branch}{}", plain(&device.name)),
             format!("{}:{}", device.major, device.minor),
-            rounded(device.size),
+            device.size.rounded(),
             device.rotational.map_or(UNKNOWN, |rotates| if rotates { "yes" } else { "no" }).to_owned(),
             device.scheduler.as_deref().map_or(UNKNOWN.to_owned(), plain),
             made_of(device),
@@ -186,7 +183,7 @@ fn shown(value: Option<impl ToString>) -> String {
 }
 
 fn amount(bytes: Option<Bytes>) -> String {
-    bytes.map_or(UNKNOWN.to_owned(), rounded)
+    bytes.map_or(UNKNOWN.to_owned(), Bytes::rounded)
 }
 
 fn set(cpus: Option<&CpuSet>) -> String {
