@@ -1,7 +1,7 @@
 //! What can be wrong between groups, whatever the machine: groups named that are not there, circles of `like` and
 //! `near`, exclusiveness without CPUs, rules for groups that do not exist.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use settings::{Clash, GroupName};
 use units::group_path;
@@ -409,10 +409,16 @@ fn circle(
 
 /// A rule may name a group that exists already; more often its name is mistyped.
 fn rules(desired: &Desired, groups: &HashMap<&GroupName, &Group>, report: &mut Report) {
+    // a group that is only part of a group's name is made with that
+    let made = groups.keys().flat_map(|name| {
+        let from_root = name.is_from_root();
+        group_path::branch(name.path()).map(move |path| (from_root, path))
+    });
+    let made: HashSet<(bool, &str)> = made.collect();
     for target in desired.rules.iter().flat_map(|rule| &rule.targets) {
         // groups with codes in their names are made when they are needed
         let Some(name) = target.group.name() else { continue };
-        if groups.contains_key(&name)
+        if made.contains(&(name.is_from_root(), name.path()))
             || name == GroupName::root()
             || desired.template(&target.group).is_some()
         {

@@ -2,22 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use layout::{Condition, NamePattern};
-use units::{group_path, hint::Command};
+use layout::Condition;
+use units::hint::Command;
 
 use super::Looked;
 use crate::{Lint, LintKind};
 
-/// Rules into groups that the layout has neither as a group nor as a template; once for each group.
+/// Rules of a layout that has nothing but rules: the groups that they name, once each. Where there are groups, reading the
+/// layout says which are missing.
 pub(super) fn without_group(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     let desired = looked.desired;
-    let is_template = |pattern: &NamePattern| desired.templates.iter().any(|known| known.name == *pattern);
+    if !desired.groups.is_empty() || !desired.templates.is_empty() {
+        return;
+    }
     let mut seen = BTreeSet::new();
     for target in desired.rules.iter().flat_map(|rule| &rule.targets) {
         // a name with codes is made when a process needs it
         let Some(name) = target.group.name().filter(|name| !name.path().is_empty()) else { continue };
-        let is_group = desired.groups.iter().any(|group| group.name == name || is_in(&group.name, &name));
-        if is_group || is_template(&target.group) || !seen.insert(name.clone()) {
+        if !seen.insert(name.clone()) {
             continue;
         }
         let message = format!("a rule puts processes into group '{name}', which the layout does not have");
@@ -43,9 +45,4 @@ pub(super) fn of_services(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
             Command::new("systemctl set-property").arg(unit)
         )));
     }
-}
-
-/// A group that is only part of a group's name is made with that.
-fn is_in(name: &settings::GroupName, above: &settings::GroupName) -> bool {
-    group_path::is_below(&name.to_string(), &above.to_string())
 }

@@ -705,6 +705,15 @@ fn amounts_of_memory_are_rounded_for_reading() {
 }
 
 #[test]
+fn a_missing_group_of_a_rule_is_told_once() {
+    let text = "[groups.a]\npids.max = 10\n[[rules]]\nuser = \"root\"\nto = \"nothere\"\n";
+    let reading = layout::read_toml(&[layout::Source::new("layout.toml", text)]);
+    let read: Vec<&str> = reading.diagnostics.iter().map(|found| found.message.as_str()).collect();
+    assert_eq!(read, ["no group 'nothere' is in the layout: no process goes there unless it exists"]);
+    assert_eq!(plan_on(Version::V2, &bare(), text).unwrap().lints, []);
+}
+
+#[test]
 fn limits_that_leave_the_reserve_no_room_are_refused_with_who_takes_what() {
     let plan = |limit: &str| {
         let text = format!(
