@@ -128,6 +128,9 @@ impl ValueError {
                 Some(format!("did you mean {}?", nearest.join(" or ")))
             }
             ValueError::NeedsMachine { .. } => Some("give the amount itself".to_owned()),
+            ValueError::Device { given, .. } if given.starts_with('/') => {
+                Some("`lsblk` lists the devices with their MAJOR:MINOR, which can be given too".to_owned())
+            }
             ValueError::Device { .. } => {
                 Some("give a path such as /dev/sdb, or MAJOR:MINOR as `lsblk` prints it".to_owned())
             }

@@ -111,7 +111,12 @@ fn a_refusal_says_what_would_be_right() {
         ("io.max", "8:16 riop=10", "did you mean riops?"),
         ("cpuset.cpus.partition", "roots", "did you mean root?"),
         ("freezer.state", "stop", "known are THAWED, FROZEN"),
-        ("io.max", "/dev/sdc riops=10", "give a path such as /dev/sdb, or MAJOR:MINOR as `lsblk` prints it"),
+        (
+            "io.max",
+            "/dev/sdc riops=10",
+            "`lsblk` lists the devices with their MAJOR:MINOR, which can be given too",
+        ),
+        ("io.max", "sdc riops=10", "give a path such as /dev/sdb, or MAJOR:MINOR as `lsblk` prints it"),
         ("cgroup.procs", "1", "it is changed by ringfence move GROUP PID…"),
         ("cpuset.cpus", "a", "a list such as 0-3,8"),
     ] {
