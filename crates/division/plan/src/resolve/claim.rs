@@ -243,7 +243,7 @@ pub(crate) fn cores(count: usize) -> String {
 }
 
 /// Whole cores: bounds become numbers of CPUs that cores have where an amount may vary or is a per cent.
-fn whole_cores(spec: &CpuSpec, (min, max): (usize, usize), land: &Landscape) -> (usize, usize) {
+pub(super) fn whole_cores(spec: &CpuSpec, (min, max): (usize, usize), land: &Landscape) -> (usize, usize) {
     let sizes = &land.core_sizes;
     let above = |count: usize| sizes.above(count).unwrap_or(count);
     match (spec.smt, spec.amount) {

@@ -88,6 +88,15 @@ impl CoreSizes {
         (rest == 0).then_some(parts)
     }
 
+    /// The numbers of CPUs next to this one that whole cores have, as `2 or 4`, and how far the nearest is.
+    pub(crate) fn nearest(&self, count: usize) -> (String, usize) {
+        let below = Some(self.below(count)).filter(|below| *below > 0);
+        let near: Vec<usize> = below.into_iter().chain(self.above(count)).collect();
+        let missing = near.iter().map(|near| near.abs_diff(count)).min().unwrap_or(1);
+        let near: Vec<String> = near.iter().map(usize::to_string).collect();
+        (near.join(" or "), missing)
+    }
+
     /// `2`, `1 or 2`, `1, 2 or 4`.
     pub(crate) fn words(&self) -> String {
         let sizes: Vec<String> = self.classes.iter().rev().map(|(size, _)| size.to_string()).collect();

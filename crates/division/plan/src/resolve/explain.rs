@@ -114,11 +114,8 @@ pub(crate) fn odd(claim: &Claim, count: usize, sizes: &CoreSizes) -> Problem {
     let each = sizes.words();
     let message =
         format!("group '{}' asks for {} in whole cores, which have {each} each", claim.name, cpus(count));
-    let (below, above) = (sizes.below(count), sizes.above(count));
-    let near: Vec<usize> = (below > 0).then_some(below).into_iter().chain(above).collect();
-    let missing = near.iter().map(|near| near.abs_diff(count)).min().unwrap_or(1);
-    let near: Vec<String> = near.iter().map(usize::to_string).collect();
-    unsatisfied(claim, message, Vec::new(), missing, format!("ask for {}", near.join(" or ")))
+    let (near, missing) = sizes.nearest(count);
+    unsatisfied(claim, message, Vec::new(), missing, format!("ask for {near}"))
 }
 
 /// Cores by number, of a machine whose cores nobody described.

@@ -13,6 +13,7 @@ mod lints;
 mod placement;
 mod power;
 mod properties;
+mod reserve;
 mod settings_order;
 mod studies;
 mod swaps;

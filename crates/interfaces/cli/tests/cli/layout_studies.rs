@@ -50,11 +50,11 @@ const S4: [(&str, &str, [&[&str]; 2]); 3] = [
         "s4-exclusive.toml",
         include_str!("../../../../../studies/layouts/s4-exclusive.toml"),
         [
-            &["realtime/cpuset.cpus <- 4", "realtime/cpuset.cpus.partition <- root"],
+            &["realtime/cpuset.cpus <- 81,121", "realtime/cpuset.cpus.partition <- root"],
             &[
-                "realtime/cpuset.cpus <- 4",
+                "realtime/cpuset.cpus <- 81,121",
                 "realtime/cpuset.cpu_exclusive <- 1",
-                "restrict the tasks of / to CPUs 0-3,5-31, off 4",
+                "restrict the tasks of / to CPUs 0-80,82-120,122-159, off 81,121",
             ],
         ],
     ),
@@ -133,11 +133,19 @@ fn live(desk: &mut Desk) {
 
 fn s4(desk: &mut Desk) {
     desk.write("nehalem-ex.numactl.txt", NEHALEM);
+    desk.write("lscpu.txt", E7[0]);
+    desk.write("cpus.txt", E7[1]);
     for (name, layout, parts) in S4 {
+        let listings: &[&str] = match name {
+            // it takes whole cores, so the listing has to say which CPUs share one
+            "s4-exclusive.toml" => &["lscpu.txt", "cpus.txt"],
+            _ => &["nehalem-ex.numactl.txt"],
+        };
+        let machine: String = listings.iter().map(|name| format!(" --machine {{d}}/{name}")).collect();
         desk.write(name, layout);
         desk.ends(&format!("check {{d}}/{name}"), 0);
         for (version, parts) in ["", "--v1 "].iter().zip(parts) {
-            let line = format!("plan -v {{d}}/{name} {version}--machine {{d}}/nehalem-ex.numactl.txt");
+            let line = format!("plan -v {{d}}/{name} {version}{machine}");
             says(&desk.ends(&line, 0), parts);
         }
     }
