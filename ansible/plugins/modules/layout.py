@@ -159,7 +159,7 @@ explanation:
   type: list
   elements: str
   sample:
-    - "error: the machine has 8 CPUs, but the layout needs 999 CPUs for 'db' to share: 991 too many"
+    - "error: the machine has 8 CPUs, but 'db' needs 999 CPUs: 991 too many"
     - " --> /etc/ringfence/layout.toml:2:8"
     - "hint: use 991 fewer in all, for example 8 CPUs in 'db'"
 version:

@@ -20,9 +20,9 @@ pub(crate) fn why(
     let Some(set) = set else { return "the layout says nothing of its CPUs".to_owned() };
     let own = match requested {
         None if branch.group.is_some() => {
-            "asks for no CPUs: shares those of its parent that no other group has for itself".to_owned()
+            "asks for no CPUs: all CPUs of its parent that no other group has exclusively".to_owned()
         }
-        None => "for the groups in it: what its parent has and nobody has for himself".to_owned(),
+        None => "for the groups in it: all CPUs of its parent that no group has exclusively".to_owned(),
         Some(Requested::These(_)) => "as given".to_owned(),
         Some(Requested::Rest(None)) => format!("all {} that it may have", cpus(set.len())),
         Some(Requested::Rest(Some(nodes))) => {

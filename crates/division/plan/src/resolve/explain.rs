@@ -164,11 +164,15 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
     let rests = scope.claims.iter().find(rest).map(|claim| (claim, 1));
     let most_shared = shared.max_by_key(|(_, count)| *count).or(rests);
     let own: usize = apart.iter().map(|(_, count)| count).sum();
-    let mut parts: Vec<String> =
-        (own > 0).then(|| format!("{} for groups of their own", cpus(own))).into_iter().collect();
-    parts.extend(most_shared.map(|(claim, count)| format!("{} for '{}' to share", cpus(count), claim.name)));
+    let needs_own = match &apart[..] {
+        [] => None,
+        [(claim, count)] => Some(format!("'{}' needs {} of its own", claim.name, cpus(*count))),
+        _ => Some(format!("groups with CPUs of their own need {}", cpus(own))),
+    };
+    let mut parts: Vec<String> = needs_own.into_iter().collect();
+    parts.extend(most_shared.map(|(claim, count)| format!("'{}' needs {}", claim.name, cpus(count))));
     if most_shared.is_none() && scope.keep > 0 {
-        parts.push(format!("{} for all other tasks", cpus(scope.keep)));
+        parts.push(format!("all other tasks need {}", cpus(scope.keep)));
     }
     let reserved = if scope.reserve.is_empty() {
         String::new()
@@ -176,7 +180,7 @@ pub(crate) fn too_many(scope: &Scope<'_>, missing: usize, sets: &[Option<CpuSet>
         format!(" besides {} reserved", scope.reserve.len())
     };
     let message = format!(
-        "{} has {}{reserved}, but the layout needs {}: {missing} too many",
+        "{} has {}{reserved}, but {}: {missing} too many",
         scope.owner,
         cpus(there),
         parts.join(" and "),

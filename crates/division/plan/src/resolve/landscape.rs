@@ -142,14 +142,14 @@ impl Landscape {
         chosen.fold(CpuSet::new(), |all, node| all.union(&node.cpus))
     }
 
-    /// What is wished of SMT siblings, in words, where that can't be: it is not known which CPUs share a core.
+    /// Why a wish for siblings is ignored, in words, where it is: it is not known which CPUs share a core.
     pub(crate) fn unknown_cores(&self, smt: Option<Smt>) -> Option<&'static str> {
-        let wish = match smt? {
-            Smt::WholeCores => "whole cores, but which CPUs share a core is not known",
-            Smt::Threads => "CPUs on cores of their own, but which CPUs share a core is not known",
+        let why = match smt? {
+            Smt::WholeCores => "which CPUs share a core is unknown; `smt = \"whole-cores\"` is ignored",
+            Smt::Threads => "which CPUs share a core is unknown; `smt = \"threads\"` is ignored",
             Smt::Any => return None,
         };
-        (!self.cores_known).then_some(wish)
+        (!self.cores_known).then_some(why)
     }
 
     /// The sizes of the cores that are wholly among these CPUs.

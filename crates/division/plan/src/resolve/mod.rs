@@ -412,44 +412,41 @@ impl Resolution<'_, '_> {
         for (index, requested) in self.requested.iter().enumerate() {
             let Some(Requested::Some(amount)) = requested else { continue };
             let branch = &self.tree.branches[index];
-            for near in amount.near.iter().filter(|near| self.distances(near, &resolved).is_none()) {
-                let what = self.nowhere(near);
-                let message =
-                    format!("group '{}' is to be near to {what}: it is placed without", branch.name);
-                lints
-                    .push(Lint::new(LintKind::WishIgnored, Some(&branch.name), message).at(&branch.origin()));
-            }
-            if let Some(wish) = self.land.unknown_cores(amount.smt) {
-                let message = format!("group '{}' is to have {wish}: it is placed without", branch.name);
-                let lint = Lint::new(LintKind::WishIgnored, Some(&branch.name), message);
-                lints.push(lint.at(&branch.origin()).hint(MORE_OF_CORES));
-            }
+            let near = amount.near.iter().filter(|near| self.distances(near, &resolved).is_none());
+            let near = near.map(|near| (format!("{}; `near` is ignored", self.nowhere(near)), None));
+            let cores =
+                self.land.unknown_cores(amount.smt).map(|wish| (wish.to_owned(), Some(MORE_OF_CORES)));
+            lints.extend(near.chain(cores).map(|(why, hint)| {
+                let message = format!("group '{}': {why}", branch.name);
+                let lint = Lint::new(LintKind::WishIgnored, Some(&branch.name), message).at(&branch.origin());
+                Lint { hint: hint.map(str::to_owned), ..lint }
+            }));
         }
         let Some(requested) = &self.desired.reserve.cpus else { return };
         let CpuDemand::Some(spec) = &requested.value else { return };
         let placed = |near: &&Near| reserve::distances(near, self.land, self.observed).is_some();
         let near = spec.near.iter().filter(|near| !placed(near)).map(|near| match near {
-            Near::Group(name) => format!("are to be near to '{name}', which gets its CPUs after them"),
-            near => format!("are to be near to {}", self.nowhere(near)),
+            Near::Group(name) => format!("'{name}' gets its CPUs after the reserve; `near` is ignored"),
+            near => format!("{}; `near` is ignored", self.nowhere(near)),
         });
-        let warn = |wish: String| {
-            let message = format!("the reserved CPUs {wish}: they are chosen without");
-            Lint::new(LintKind::WishIgnored, None, message).at(&requested.origin)
-        };
-        lints.extend(near.map(warn));
-        let cores = self.land.unknown_cores(spec.smt).map(|wish| warn(format!("are to be {wish}")));
-        lints.extend(cores.map(|lint| lint.hint(MORE_OF_CORES)));
+        let near = near.map(|why| (why, None));
+        let cores = self.land.unknown_cores(spec.smt).map(|wish| (wish.to_owned(), Some(MORE_OF_CORES)));
+        lints.extend(near.chain(cores).map(|(why, hint)| {
+            let message = format!("reserved CPUs: {why}");
+            let lint = Lint::new(LintKind::WishIgnored, None, message).at(&requested.origin);
+            Lint { hint: hint.map(str::to_owned), ..lint }
+        }));
     }
 
-    /// What has no place to be near to, and why.
+    /// Why nothing can be near to it.
     fn nowhere(&self, near: &Near) -> String {
         match near {
-            Near::Node(number) if self.land.nodes.iter().all(|node| node.id.is_none()) => {
-                format!("node {number}, but the nodes of the CPUs are not known")
+            Near::Node(_) if self.land.nodes.iter().all(|node| node.id.is_none()) => {
+                "the nodes of the CPUs are unknown".to_owned()
             }
-            Near::Node(number) => format!("node {number}, which this machine does not have"),
-            Near::Device(device) => format!("{device}, whose node is not known"),
-            Near::Group(name) => format!("'{name}', which has no CPUs of its own"),
+            Near::Node(number) => format!("this machine has no node {number}"),
+            Near::Device(device) => format!("{device}'s node is unknown"),
+            Near::Group(name) => format!("'{name}' has no CPUs of its own"),
         }
     }
 }

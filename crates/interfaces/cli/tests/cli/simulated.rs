@@ -181,10 +181,7 @@ fn refused(desk: &Desk) {
     for (layout, words) in [
         ("none.toml", "has no elastic groups"),
         ("floor.toml", "the floor of power saving is 33 CPUs, and general groups have 32"),
-        (
-            "much.toml",
-            "the machine has 32 CPUs, but the layout needs 40 CPUs for groups of their own: 8 too many",
-        ),
+        ("much.toml", "the machine has 32 CPUs, but groups with CPUs of their own need 40 CPUs: 8 too many"),
         ("over.toml", "min 9 is above max 8"),
         ("nested.toml", "group 'a/b': it requests CPUs below the elastic group 'a'"),
     ] {

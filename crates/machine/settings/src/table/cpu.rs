@@ -112,7 +112,7 @@ pub(super) const ROWS: &[Setting] = &[
             pair: pair(
                 Law::Share,
                 "cpu.cfs_period_us",
-                "between the two writes the group may run no more than before or after",
+                "this order never gives more than the old or the new quota",
             ),
             ..V1
         }),
@@ -213,7 +213,7 @@ pub(super) const ROWS: &[Setting] = &[
             pair: pair(
                 Law::Share,
                 "cpu.rt_period_us",
-                "between the two writes the group's real-time share is no more than before or after",
+                "this order never gives more than the old or the new real-time share",
             ),
             ..RT
         }),

@@ -135,7 +135,7 @@ pub(super) const ROWS: &[Setting] = &[
             codec: Codec::MemoryPlusSwap,
             read_back: ReadBack::Rescaled("memory plus swap"),
             fidelity: Fidelity::Approximate(
-                "v1 limits memory plus swap: what is left of memory.max may be swap too, and the sum must be set again when memory.max changes",
+                "v1 limits the sum of memory and swap; unused memory.max may be used as swap. Set it again when you change memory.max",
             ),
             source: "admin-guide/cgroup-v1/memory.rst, section 2.4",
             ..LIMIT_V1
@@ -168,7 +168,7 @@ pub(super) const ROWS: &[Setting] = &[
             codec: Codec::SwapAlone,
             read_back: ReadBack::Rescaled("swap alone"),
             fidelity: Fidelity::Approximate(
-                "v2 limits swap apart from memory: memory.swap.max is what the sum leaves above memory.max, and must be set again when memory.max changes",
+                "v2 limits swap apart from memory; memory.swap.max is the sum less memory.max. Set it again when you change memory.max",
             ),
             ..LIMIT_V2
         }),
