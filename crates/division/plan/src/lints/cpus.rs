@@ -100,10 +100,12 @@ pub(super) fn overlapping(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
 
 /// Groups that only the daemon resizes.
 pub(super) fn elastic(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
-    for branch in looked.tree.branches.iter().filter(|branch| !branch.was_elastic) {
-        let Some(Elastic { name, min, .. }) = resolve::elastic(branch) else { continue };
-        let min = resolve::cpus(min);
-        let message = format!("group '{name}' is elastic: it has {min} until ringfenced gives it more");
+    for (branch, sets) in looked.tree.branches.iter().zip(&looked.resolved.sets) {
+        let Some(Elastic { name, min, .. }) = resolve::elastic(branch).filter(|_| !branch.was_elastic) else {
+            continue;
+        };
+        let has = resolve::cpus(sets.cpus.as_ref().map_or(min, CpuSet::len));
+        let message = format!("group '{name}' is elastic: it has {has} until ringfenced gives it more");
         let lint = Lint::new(LintKind::Elastic, Some(&branch.name), message).at(&branch.origin());
         lints.push(
             lint.hint("start ringfenced, if it does not run; see what it would do: ringfence simulate"),

@@ -61,13 +61,15 @@ pub(crate) struct Numbers {
     pub whole: usize,
     /// The sizes of the machine's cores.
     pub sizes: CoreSizes,
+    /// By branch: of how many CPUs an elastic group's units are.
+    widths: Vec<usize>,
 }
 
 impl Numbers {
-    pub(crate) fn of(tree: &Tree<'_>, land: &Landscape, whole: usize) -> Numbers {
+    pub(crate) fn of(tree: &Tree<'_>, land: &Landscape, whole: usize, widths: Vec<usize>) -> Numbers {
         let count = tree.branches.len();
         let (needed, named) = (vec![0; count], vec![CpuSet::new(); count]);
-        let mut numbers = Numbers { needed, named, whole, sizes: land.core_sizes.clone() };
+        let mut numbers = Numbers { needed, named, whole, sizes: land.core_sizes.clone(), widths };
         let mut shared = vec![0; count];
         for index in (0..count).rev() {
             let branch = &tree.branches[index];
@@ -99,9 +101,14 @@ impl Numbers {
             Some(CpuDemand::These(cpus)) => cpus.len(),
             // whichever cores it gets, a parent made for it has room
             Some(CpuDemand::Some(spec @ CpuSpec { amount: CpuAmount::Cores(_), .. })) => self.bounds(spec).1,
-            Some(CpuDemand::Some(spec)) => self.bounds(spec).0,
+            Some(CpuDemand::Some(spec)) => self.in_units(index, self.bounds(spec).0),
         };
         own.max(self.needed[index]).max(self.named[index].len())
+    }
+
+    /// A number of CPUs in whole units of an elastic group.
+    fn in_units(&self, index: usize, count: usize) -> usize {
+        count.next_multiple_of(self.widths[index])
     }
 
     /// At least and at most this many CPUs.
@@ -185,12 +192,18 @@ impl Claim {
                     Some(Elastic { min, max, .. }) => (min, branch.cpus.len().clamp(min, max)),
                     None => numbers.bounds(spec),
                 };
+                let min = numbers.in_units(index, min);
+                let max = numbers.in_units(index, max).max(min);
                 let (min, max) = match spec.amount {
                     // between: room for the groups below is made
                     CpuAmount::Between { .. } => (min.max(needed).max(named.len()).min(max), max),
                     _ => (min, max),
                 };
-                Requested::Some(amount(spec, whole_cores(spec, (min, max), land)))
+                let mut amount = amount(spec, whole_cores(spec, (min, max), land));
+                if numbers.widths[index] > 1 {
+                    amount.smt = Some(Smt::WholeCores);
+                }
+                Requested::Some(amount)
             }
             // a parent without a wish of its own, for the sake of an exclusive group below it
             None => {

@@ -74,22 +74,37 @@ pub(crate) fn resolve(
     let top = ceiling(land, observed, tree);
     let named = named_outright(tree);
     let reserved = reserve::choose(desired, (land, observed), &top, &named, problems);
-    let numbers = Numbers::of(tree, land, top.difference(&reserved).len());
-    let mut resolution = Resolution {
+    let fresh = |widths: Vec<usize>| Resolution {
         desired,
         land,
         tree,
         observed,
-        numbers,
-        top,
-        reserved,
+        numbers: Numbers::of(tree, land, top.difference(&reserved).len(), widths),
+        top: top.clone(),
+        reserved: reserved.clone(),
         foreign: Foreign::new(tree, observed),
         cpus: vec![None; tree.branches.len()],
         like: Vec::new(),
         like_of: vec![None; tree.branches.len()],
         requested: vec![None; tree.branches.len()],
     };
+    let mut resolution = fresh(vec![1; tree.branches.len()]);
     resolution.scopes(problems);
+    // which CPUs elastic groups share, and so whether these are whole cores, is known only now
+    let widths = pools::widths(tree, &resolution.cpus, &resolution.reserved, (land, machine));
+    let in_parts = |(width, set): (&usize, &Option<CpuSet>)| {
+        *width > 1 && set.as_ref().is_some_and(|set| land.with_siblings(set) != *set)
+    };
+    if problems.is_empty() && widths.iter().zip(&resolution.cpus).any(in_parts) {
+        let mut in_cores = fresh(widths.clone());
+        let mut short = Vec::new();
+        in_cores.scopes(&mut short);
+        let now = pools::widths(tree, &in_cores.cpus, &in_cores.reserved, (land, machine));
+        // where there are too few cores for all, that is said where they are counted
+        if short.is_empty() && now == widths {
+            resolution = in_cores;
+        }
+    }
     if problems.is_empty() {
         let scopes = pools::scopes(tree, &resolution.cpus, &resolution.reserved, land);
         pools::stays(tree, &mut resolution.cpus, scopes, machine);

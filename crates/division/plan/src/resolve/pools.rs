@@ -55,6 +55,22 @@ fn scope(tree: &Tree<'_>, cpus: &[Option<CpuSet>], all: &CpuSet, members: &[usiz
     Scope { pool: all.difference(&others).union(&own), groups, units, saving: None, frequency: false }
 }
 
+/// By branch, of how many CPUs an elastic group's units are: the daemon gives and takes whole cores where the CPUs that the
+/// elastic groups share are whole cores of one size. 1 for all other branches.
+pub(crate) fn widths(
+    tree: &Tree<'_>,
+    cpus: &[Option<CpuSet>],
+    reserved: &CpuSet,
+    (land, machine): (&Landscape, &Machine),
+) -> Vec<usize> {
+    let mut widths = vec![1; tree.branches.len()];
+    for (members, scope) in scopes(tree, cpus, reserved, land) {
+        let width = Units::of(machine, &scope.pool).map_or(1, |units| units.width());
+        members.into_iter().for_each(|member| widths[member] = width);
+    }
+    widths
+}
+
 /// What the daemon gave elastic groups, and lends them, stays where it is a division by its own rules; else the daemon would
 /// change it again, and each plan would be another change.
 pub(crate) fn stays(

@@ -1,9 +1,9 @@
 //! Elastic groups: what the daemon gave them, and lends them, is no difference to the layout; what the layout takes goes.
 
 use kernel::GroupName;
-use settings::Controller;
+use settings::{Controller, Version};
 
-use crate::world::{KINDS, Kind, World, desired, machine};
+use crate::world::{KINDS, Kind, World, cpus, desired, machine, plan_on};
 
 const OWNER: &str = "[groups.owner]\ncpus = { min = 1, max = 4, weight = 100 }\n";
 const BATCH: &str = "[groups.batch]\ncpus = { min = 1, max = 3, weight = 1 }\n\"cpu.idle\" = 1\n";
@@ -67,4 +67,52 @@ fn a_borrower_keeps_no_more_than_its_max_and_has_cpus_of_its_own() {
             assert!(after.len() <= 3 && !after.is_subset(&owner), "{kind:?} {batch}: {after}");
         }
     }
+}
+
+#[test]
+fn a_min_is_whole_cores_as_the_daemon_divides_them() {
+    for (layout, machine, given) in [
+        (elastic(&[("a", 3), ("b", 5)]), machine(1, 1, 8, 2), ["6-9", "0-5"]),
+        // over two nodes
+        (elastic(&[("a", 3), ("b", 5)]), machine(2, 1, 3, 2), ["6-9", "0-5"]),
+        (elastic(&[("a", 1), ("b", 1)]), machine(1, 1, 2, 4), ["0-3", "4-7"]),
+        // half a core is named by another group: the daemon gives single CPUs
+        (
+            format!("{}[groups.x]\ncpus = \"15\"\n", elastic(&[("a", 3), ("b", 5)])),
+            machine(1, 1, 8, 2),
+            ["6-8", "0-4"],
+        ),
+        (elastic(&[("a", 3), ("b", 5)]), machine(1, 1, 16, 1), ["5-7", "0-4"]),
+    ] {
+        let plan = plan_on(Version::V2, &machine, &layout).unwrap_or_else(|problems| panic!("{problems:#?}"));
+        let sets = cpus(&plan);
+        assert_eq!([&sets["a"], &sets["b"]], given, "{layout}");
+        // and the daemon takes them as they are
+        for scope in &plan.elastic {
+            let units = policy::Units::of(&machine, &scope.pool).unwrap();
+            let sets: Vec<units::CpuSet> =
+                scope.groups.iter().map(|group| sets[&group.name].parse().unwrap()).collect();
+            policy::Policy::with_sets(&scope.groups, units, policy::Parameters::default(), &sets).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_group_that_is_elastic_is_told_what_it_has_until_then() {
+    let plan = plan_on(Version::V2, &machine(1, 1, 8, 2), &elastic(&[("a", 3)])).unwrap();
+    let lint = plan.lints.iter().find(|lint| lint.kind == plan::LintKind::Elastic).unwrap();
+    assert!(lint.message.contains("it has 4 CPUs until"), "{}", lint.message);
+}
+
+#[test]
+fn too_few_cores_for_all_are_counted() {
+    let problems = plan_on(Version::V2, &machine(1, 1, 4, 2), &elastic(&[("a", 3), ("b", 5)])).unwrap_err();
+    assert!(problems[0].to_string().contains("need 5 for their min, but share 4"), "{problems:#?}");
+}
+
+fn elastic(groups: &[(&str, usize)]) -> String {
+    let group = |(name, min): &(&str, usize)| {
+        format!("[groups.{name}]\ncpus = {{ min = {min}, max = 8, weight = 1 }}\n")
+    };
+    groups.iter().map(group).collect()
 }
