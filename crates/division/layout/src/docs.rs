@@ -99,6 +99,8 @@ same.cpus = { like = "count" }           # shared with another group, also when 
 parents.cpus = "all"
 ```
 
+Groups share CPUs where nothing else is said: the planner keeps the CPUs of each as near to each other as it can, also where another
+group has some of them. `plan` warns where others are free meanwhile.
 `pool = "exclusive"` keeps the planner from giving the CPUs to another group. `exclusive = true` of a group makes the
 kernel hold to it as well, against everybody. With `unit`, a service gets the CPUs again at each start; where the kernel
 gives CPUs of their own to groups directly below the root only (before Linux 6.7), bind a slice at the top, such as `rt.slice`, and

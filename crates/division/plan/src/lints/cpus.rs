@@ -1,6 +1,6 @@
 //! Lints of exclusive CPUs: their SMT siblings, and who may still run on them.
 
-use layout::{CpuAmount, CpuDemand, CpuSpec};
+use layout::{CpuAmount, CpuDemand, CpuSpec, Smt};
 use policy::Elastic;
 use settings::Version;
 use units::CpuSet;
@@ -61,6 +61,10 @@ pub(super) fn still_used(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
     }
 }
 
+/// What ends an overlap.
+const OWN_CPUS: &str =
+    "add pool = \"exclusive\" to get CPUs of its own, or pool = \"shared\" if that is meant";
+
 /// Groups that are to have as many CPUs as there are: `the rest` to their author, but other groups' CPUs are in it
 /// unless somebody says otherwise.
 pub(super) fn overlapping(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
@@ -90,11 +94,73 @@ pub(super) fn overlapping(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
             branch.name
         );
         let lint = Lint::new(LintKind::Overlap, Some(&branch.name), message).at(&branch.origin());
-        lints.push(
-            lint.hint(
-                "add pool = \"exclusive\" to get CPUs of its own, or pool = \"shared\" if that is meant",
-            ),
+        lints.push(lint.hint(OWN_CPUS));
+    }
+}
+
+/// Groups with CPUs of another group while others are free: that a group's own CPUs are near to each other counts more than
+/// what others have of them, unless somebody asks for CPUs of its own.
+pub(super) fn shared_beside_free(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
+    let branches = &looked.tree.branches;
+    let sets = &looked.resolved.sets;
+    for index in 0..branches.len() {
+        let Some((spec, own)) = chosen(&branches[index]).zip(sets[index].cpus.as_ref()) else { continue };
+        let beside = |other: &usize| {
+            *other != index
+                && resolve::demand(&branches[*other]).is_some()
+                && !is_above(branches, *other, index)
+                && !is_above(branches, index, *other)
+        };
+        let beside: Vec<usize> = (0..branches.len()).filter(beside).collect();
+        let free = looked.free_for(index, spec);
+        // the daemon gives what is free to elastic groups
+        if free.is_empty() || beside.iter().any(|other| resolve::elastic(&branches[*other]).is_some()) {
+            continue;
+        }
+        // a pair is named once
+        let common = beside.iter().filter(|other| **other < index || chosen(&branches[**other]).is_none());
+        let common = common.filter_map(|other| {
+            let common = sets[*other].cpus.as_ref()?.intersection(own);
+            (!common.is_empty()).then(|| (&branches[*other].name, common))
+        });
+        let Some((other, common)) = common.max_by_key(|(_, common)| common.len()) else { continue };
+        let message = format!(
+            "group '{}' shares the CPUs {common} with group '{other}', though {free} {} free",
+            branches[index].name,
+            if free.len() == 1 { "is" } else { "are" }
         );
+        let lint = Lint::new(LintKind::Overlap, Some(&branches[index].name), message);
+        lints.push(lint.at(&branches[index].origin()).hint(OWN_CPUS));
+    }
+}
+
+/// A number of CPUs that the planner chose, where nothing is said of whether others may have them.
+fn chosen<'b>(branch: &'b Branch<'_>) -> Option<&'b CpuSpec> {
+    match resolve::demand(branch) {
+        Some(CpuDemand::Some(spec)) => Some(spec).filter(|spec| {
+            spec.pool.is_none()
+                && !branch.keeps_siblings_off()
+                && !matches!(spec.amount, CpuAmount::Between { .. })
+        }),
+        _ => None,
+    }
+}
+
+impl Looked<'_> {
+    /// The CPUs that a group could have had and that no group has: on its nodes, and in whole cores where it asks for these.
+    fn free_for(&self, index: usize, spec: &CpuSpec) -> CpuSet {
+        let branches = &self.tree.branches;
+        let mut free = self.resolved.sets[index].offered.clone();
+        if let Some(nodes) = &spec.nodes {
+            free = free.intersection(&self.land.cpus_of(nodes));
+        }
+        let others = (0..branches.len()).filter(|other| !is_above(branches, *other, index));
+        let requested = others.filter(|other| resolve::demand(&branches[*other]).is_some());
+        free = requested
+            .filter_map(|other| self.resolved.sets[other].cpus.as_ref())
+            .fold(free, |free, taken| free.difference(taken));
+        let in_cores = spec.smt == Some(Smt::WholeCores) || matches!(spec.amount, CpuAmount::Cores(_));
+        if in_cores { self.land.whole_cores(&free) } else { free }
     }
 }
 

@@ -40,6 +40,7 @@ pub(crate) fn find(looked: &Looked<'_>, problems: &mut Vec<Problem>, lints: &mut
     memory::too_small(looked, lints);
     memory::high_above_max(looked, lints);
     cpus::overlapping(looked, lints);
+    cpus::shared_beside_free(looked, lints);
     cpus::elastic(looked, lints);
     power::lints(looked.desired, looked.tree, lints);
     cpus::ranges(looked, lints);

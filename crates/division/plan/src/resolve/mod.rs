@@ -58,6 +58,9 @@ pub(crate) struct Sets {
     pub mems: Option<NodeSet>,
     /// Are the CPUs nobody else's, so far as the planner gives them?
     pub apart: bool,
+    /// What a group that requests CPUs was given them from: the CPUs of the group above, or the machine's, without the
+    /// reserved ones.
+    pub offered: CpuSet,
     /// How it comes to these.
     pub why: String,
 }
@@ -84,6 +87,7 @@ pub(crate) fn resolve(
         reserved: reserved.clone(),
         foreign: Foreign::new(tree, observed),
         cpus: vec![None; tree.branches.len()],
+        offered: vec![CpuSet::new(); tree.branches.len()],
         like: Vec::new(),
         like_of: vec![None; tree.branches.len()],
         requested: vec![None; tree.branches.len()],
@@ -117,6 +121,7 @@ pub(crate) fn resolve(
         cpus: resolution.cpus[index].clone(),
         mems: mems[index].clone(),
         apart: is_apart(branch),
+        offered: resolution.offered[index].clone(),
         why: describe::why(
             land,
             tree,
@@ -184,6 +189,8 @@ struct Resolution<'r, 'd> {
     reserved: CpuSet,
     foreign: Foreign<'r>,
     cpus: Vec<Option<CpuSet>>,
+    /// By branch, what it was given them from.
+    offered: Vec<CpuSet>,
     /// Branches that are like others, served last.
     like: Vec<(usize, usize)>,
     /// By branch, the one it is like, so far as that was requested.
@@ -271,6 +278,7 @@ impl Resolution<'_, '_> {
                 self.like_of[claim.branch] = Some(other);
             }
             self.cpus[claim.branch] = set;
+            self.offered[claim.branch] = whole.difference(&self.reserved);
             self.requested[claim.branch] = Some(claim.request);
         }
     }

@@ -15,6 +15,7 @@ mod power;
 mod properties;
 mod reserve;
 mod settings_order;
+mod sharing;
 mod studies;
 mod swaps;
 mod world;
