@@ -24,7 +24,7 @@ const NAMED: usize = 4;
 
 pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
     let waits = Waits::divide(facts);
-    let quotas = facts.levels.iter().zip(&waits.quotas).filter_map(|(level, cost)| quota(facts, level, cost));
+    let quotas = waits.quotas.iter().enumerate().filter_map(|(place, cost)| quota(facts, place, cost));
     quotas
         .chain(neighbours(facts, waits.neighbours))
         .chain(few_cpus(facts, waits.own))
@@ -107,7 +107,8 @@ fn part_of_others(facts: &Facts, place: usize) -> f64 {
     beside.as_secs_f64() / facts.cpu.foreign.as_secs_f64().max(f64::MIN_POSITIVE)
 }
 
-fn quota(facts: &Facts, level: &Level, cost: &ByQuota) -> Option<Cause> {
+fn quota(facts: &Facts, place: usize, cost: &ByQuota) -> Option<Cause> {
+    let level = facts.levels.get(place)?;
     if level.throttled_periods == 0 && level.throttled.is_zero() {
         return None;
     }
@@ -134,10 +135,8 @@ fn quota(facts: &Facts, level: &Level, cost: &ByQuota) -> Option<Cause> {
             time(cost.crowd)
         ),
     };
-    let instead = Instead::of_quota(facts, level);
-    let ending = instead.as_ref().map_or("", |instead| instead.ending.as_str());
-    let by_hand =
-        || limit.and_then(|_| set(facts, &level.group, &[format!("cpu.max={}", enough(wanted, facts))]));
+    let Instead { ending, hint } =
+        Instead::of_quota(facts, level).unwrap_or_else(|| larger_quota(facts, place, wanted));
     Some(Cause {
         lost: Some(Lost::new(cost.lost, Certainty::Measured)),
         numbers: vec![
@@ -154,9 +153,47 @@ fn quota(facts: &Facts, level: &Level, cost: &ByQuota) -> Option<Cause> {
             time(level.throttled),
             cpus(wanted)
         ),
-        hint: instead.as_ref().map_or_else(by_hand, |instead| instead.hint.clone()),
+        hint,
         ..Cause::new(Kind::Quota, &level.group)
     })
+}
+
+/// What a quota lets through, in CPUs; `None` without a limit.
+fn allowed(level: &Level) -> Option<f64> {
+    let quota = level.quota?;
+    let part = quota.quota.at()?.as_secs_f64() / quota.period.as_secs_f64();
+    part.is_finite().then_some(part)
+}
+
+/// A larger quota for the group at `place`. Quotas above it hold for it too, and v1 refuses one above the parent's: it is
+/// raised to the least of them, and where that is no more than it has, the others first, from the top.
+fn larger_quota(facts: &Facts, place: usize, wanted: f64) -> Instead {
+    let level = &facts.levels[place];
+    let Some(own) = allowed(level) else { return Instead { ending: String::new(), hint: None } };
+    let value = |part| format!("cpu.max={}", enough(part, facts));
+    let above = facts.levels[place + 1..].iter().filter_map(|level| Some((level, allowed(level)?)));
+    let narrow: Vec<(&Level, f64)> = above.filter(|(_, part)| *part < wanted).collect();
+    let Some((least, part)) = narrow.iter().copied().min_by(|(_, one), (_, other)| one.total_cmp(other))
+    else {
+        return Instead { ending: String::new(), hint: set(facts, &level.group, &[value(wanted)]) };
+    };
+    let ending = format!("; {} above it may use {}", least.group, cpus(part));
+    // the hundredth of a percent below, as v1 refuses what is above
+    let percent = (part * 10_000.0 + 1e-6).floor() / 100.0;
+    if percent > own * 100.0 + 0.005 {
+        return Instead { ending, hint: set(facts, &level.group, &[format!("cpu.max={percent}%")]) };
+    }
+    // one that follows its load is raised in its layout
+    if let Some(instead) = narrow.iter().rev().find_map(|(level, _)| Instead::of_quota(facts, level)) {
+        return Instead { ending: format!("{ending}{}", instead.ending), hint: instead.hint };
+    }
+    let raised = narrow.iter().rev().map(|(level, _)| *level).chain([level]);
+    let raised: Vec<&Level> = raised.collect();
+    let each: Option<Vec<String>> =
+        raised.iter().map(|level| set(facts, &level.group, &[value(wanted)])).collect();
+    let in_layout = raised.iter().any(|level| facts.bound.at(&level.group).is_some());
+    let between = if in_layout { "; then " } else { " && " };
+    Instead { ending, hint: each.map(|each| each.join(between)) }
 }
 
 /// A quota in steps of 10 % that lets `wanted` CPUs through; none where that is all there are.

@@ -27,6 +27,44 @@ fn a_quota_above_is_named_by_the_name_of_its_group() {
     assert!(cause.hint.unwrap().starts_with("ringfence set db cpu.max="));
 }
 
+/// An attacker's finding: v1 refuses a quota above the parent's, and on v2 it gains nothing.
+#[test]
+fn a_quota_is_raised_to_the_parents_and_both_where_it_has_that_already() {
+    let of = |own: u64, above: u64, period: u64| {
+        let mut facts = facts();
+        facts.cpu.used = Duration::from_secs(2);
+        facts.cpu.waited = Some(Duration::from_secs(8));
+        set_quota(&mut facts.levels[0], Duration::from_secs(8));
+        facts.levels[0].quota = Some(Quota { quota: Limit::At(millis(own)), period: millis(100) });
+        facts.levels[1].quota = Some(Quota { quota: Limit::At(millis(above)), period: millis(period) });
+        facts
+    };
+    let hint = |facts: &Facts| only(facts).hint.unwrap();
+    let facts = of(20, 30, 100);
+    assert_eq!(hint(&facts), "ringfence set db/oltp cpu.max=30%");
+    let sentence = only(&facts).sentence;
+    assert!(sentence.ends_with("; db above it may use 0.3 CPUs"), "{sentence}");
+    // of another period, and never rounded up
+    assert_eq!(hint(&of(20, 20, 60)), "ringfence set db/oltp cpu.max=33.33%");
+    let both = "ringfence set db cpu.max=100% && ringfence set db/oltp cpu.max=100%";
+    assert_eq!(hint(&of(20, 20, 100)), both);
+    // v2 takes a quota above the parent's
+    assert_eq!(hint(&of(30, 20, 100)), both);
+    assert_eq!(hint(&of(20, 100, 100)), "ringfence set db/oltp cpu.max=100%");
+    // two above: the least one counts, and those that are enough stay
+    let mut facts = of(20, 20, 100);
+    let top = Level { group: "top".to_owned(), ..facts.levels[1].clone() };
+    facts.levels.push(top);
+    let three = format!("ringfence set top cpu.max=100% && {both}");
+    assert_eq!(hint(&facts), three);
+    facts.levels[2].quota = Some(Quota { quota: Limit::At(millis(150)), period: millis(100) });
+    assert_eq!(hint(&facts), both);
+    // nobody but its owner sets one above: no command would help
+    let mut facts = of(20, 20, 100);
+    facts.levels[1].group = "/docker/0123".to_owned();
+    assert_eq!(only(&facts).hint, None);
+}
+
 /// Two tasks on one CPU under a quota of half of it: they run for half of the time, one waits for the other meanwhile, and
 /// both are stopped for the other half. In a period that uses the quota up more CPUs would gain nothing.
 #[test]

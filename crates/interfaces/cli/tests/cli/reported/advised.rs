@@ -4,11 +4,14 @@ use crate::{
     desk::answer,
     hints,
     reported::{Row, Stage, row},
+    world::Need,
 };
 
 pub const ROWS: &[Row] = &[
     row("a layout in a directory is followed by the command that plan, apply and status print", directory),
     row("a group that does not exist leads to a new one only where that helps", missing),
+    row("a quota below another one is raised as far as that one, then both", quotas)
+        .needs(&[Need::On("cpu")]),
 ];
 
 const LAYOUT: &str = "[groups.\"{g}\"]\npids.max = 500\nmatch = [{ command = \"^sleep 300[.]11\" }]\n";
@@ -50,6 +53,29 @@ fn directory(stage: &mut Stage<'_>) {
                 rustix::process::Signal::KILL,
             )
             .unwrap();
+        }
+    }
+}
+
+/// v1 refuses a quota above the parent's, and on v2 it gains nothing.
+fn quotas(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g}/q");
+    stage.desk.scene.ok("set {g} cpu.max=30%");
+    stage.desk.scene.ok("set {g}/q cpu.max=20%");
+    stage.desk.scene.start("{one}", &["sh", "-c", "while :; do :; done"]);
+    stage.desk.scene.ok("move {g}/q {one}");
+    let is_limited = |stage: &Stage<'_>, group: &str| {
+        stage.desk.scene.ok(&format!("get --values {group} cpu.max")).starts_with("30000 ")
+    };
+    obey(stage, &advice(stage, "why {g}/q --for 1s", "cpu.max="));
+    assert!(is_limited(stage, "{g}") && is_limited(stage, "{g}/q"));
+    // the cause is the quota of either, and the advice is about the group above first
+    for round in 0.. {
+        assert!(round < 3, "{}", stage.desk.scene.ok("why {g}/q --for 1s"));
+        obey(stage, &advice(stage, "why {g}/q --for 1s", "cpu.max="));
+        assert!(!is_limited(stage, "{g}"));
+        if !is_limited(stage, "{g}/q") {
+            break;
         }
     }
 }
