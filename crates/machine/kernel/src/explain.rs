@@ -12,8 +12,9 @@ use units::group_path;
 use units::hint::{self, Command};
 
 use crate::{
-    GroupName, Host, Op, Refusal, Seat, explain_write,
+    GroupName, Host, Op, Owner, Refusal, Seat, explain_write,
     explain_write::{THREADED_ELSEWHERE, of_whole_processes},
+    owners::enable_command,
     scene::{Finding, Scene, ancestors, found},
     unit_of,
 };
@@ -153,12 +154,7 @@ fn missing_file(scene: &Scene<'_>) -> Finding {
         let name = controller.name(Version::V2).unwrap_or(prefix);
         let enabled = scene.text("cgroup.controllers").split_whitespace().any(|word| word == name);
         if !enabled {
-            return found(
-                format!(
-                    "controller {name} is not enabled for the group (its parent's cgroup.subtree_control lacks it)"
-                ),
-                scene.command("create").args(["--controllers", name]),
-            );
+            return without_controller(scene, controller, name);
         }
     }
     let release = host.kernel.outside(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();
@@ -166,6 +162,26 @@ fn missing_file(scene: &Scene<'_>) -> Finding {
         format!("this kernel ({}) has no {file} on cgroup {}", release.trim(), seat.at.version),
         format!("ringfence settings {file} shows since when it exists and what to use instead"),
     )
+}
+
+/// A controller that no group above hands down; below somebody else's groups it is not ours to hand it down.
+fn without_controller(scene: &Scene<'_>, controller: Controller, name: &str) -> Finding {
+    let path = &scene.seat.path;
+    let owner = GroupName::new(&format!("/{path}")).ok().and_then(|group| Owner::of(&group));
+    match owner.filter(|owner| *owner != Owner::Systemd || scene.host.systemd) {
+        Some(owner) => {
+            let cause =
+                format!("{} has not enabled controller {name} for it: it has no such limit", owner.name());
+            let all_cpus = || scene.text_in("", "cpuset.cpus.effective");
+            Some((cause, enable_command(owner, path, controller, all_cpus).map(String::from)))
+        }
+        None => found(
+            format!(
+                "controller {name} is not enabled for the group (its parent's cgroup.subtree_control lacks it)"
+            ),
+            scene.command("create").args(["--controllers", name]),
+        ),
+    }
 }
 
 /// Putting a task into a group, by a write or by clone3.
@@ -192,15 +208,18 @@ fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
             if enabled.is_empty() {
                 return None;
             }
-            let child = host.kernel.children(seat.at, &seat.path).unwrap_or_default();
-            let child = child.first().map_or("SUBGROUP", String::as_str);
-            let below = hint::group(host.named(seat.at, &group_path::join(&seat.path, child)));
+            let below = match takes_tasks_below(scene) {
+                Some(path) => {
+                    format!("use a group below it: {}", hint::group(host.named(seat.at, &path)))
+                }
+                None => scene.command_at("create", &group_path::join(&seat.path, "main")).into(),
+            };
             found(
                 format!(
                     "it hands the controllers {enabled} to its children, and on cgroup v2 only groups without \
                      such children hold processes"
                 ),
-                format!("use a group below it: {below}"),
+                below,
             )
         }
         Errno::OPNOTSUPP => {
@@ -232,6 +251,14 @@ fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
         Errno::INVAL => invalid_move(scene, pid),
         _ => None,
     }
+}
+
+/// The nearest group below on v2 that hands no controllers to its children.
+fn takes_tasks_below(scene: &Scene<'_>) -> Option<String> {
+    let Scene { host, seat, .. } = scene;
+    let mut below = host.kernel.descendants(seat.at, &seat.path).ok()?;
+    below.sort_by_key(|path| (path.matches('/').count(), path.clone()));
+    below.into_iter().find(|path| scene.text_in(path, "cgroup.subtree_control").is_empty())
 }
 
 /// The commands that give the group what it lacks, after the groups above it that lack the same, from the nearest one

@@ -159,6 +159,26 @@ pub fn thaw_command(group: &str) -> Option<Command> {
     }
 }
 
+/// The command by which systemd enables a controller for the unit whose group this is; `None`: its owner has none.
+/// `all_cpus`: the machine's.
+pub(crate) fn enable_command(
+    owner: Owner,
+    path: &str,
+    controller: Controller,
+    all_cpus: impl FnOnce() -> String,
+) -> Option<Command> {
+    // accounting of CPU time needs no controller on v2: a weight, here the default, does
+    let line = match controller {
+        Controller::Cpu => "CPUWeight=100".to_owned(),
+        Controller::Cpuset => format!("AllowedCPUs={}", all_cpus()),
+        Controller::Io => "IOAccounting=yes".to_owned(),
+        Controller::Memory => "MemoryAccounting=yes".to_owned(),
+        Controller::Pids => "TasksAccounting=yes".to_owned(),
+        _ => return None,
+    };
+    Some(set_property(&own_unit(owner, path)?, vec![line]))
+}
+
 /// The unit whose group this is. What lies below a unit's group is divided by the service itself.
 fn own_unit(owner: Owner, path: &str) -> Option<String> {
     let name = group_path::name(path);
@@ -280,6 +300,23 @@ mod tests {
         assert_eq!(thaw("/system.slice/pg.service").as_deref(), Some("systemctl thaw pg.service"));
         assert_eq!(thaw("db").as_deref(), Some("ringfence thaw db"));
         assert_eq!(thaw("/docker/0123"), None);
+    }
+
+    #[test]
+    fn a_controller_is_enabled_by_its_units_property() {
+        let command = |owner, path, controller| {
+            enable_command(owner, path, controller, || "0-3".to_owned()).map(String::from)
+        };
+        let of = |path, controller| command(Owner::Systemd, path, controller);
+        let set = |line: &str| Some(format!("systemctl set-property pg.service {line}"));
+        assert_eq!(of("system.slice/pg.service", Controller::Cpu), set("CPUWeight=100"));
+        assert_eq!(of("system.slice/pg.service", Controller::Cpuset), set("AllowedCPUs=0-3"));
+        assert_eq!(of("system.slice/pg.service", Controller::Io), set("IOAccounting=yes"));
+        assert_eq!(of("system.slice/pg.service", Controller::Memory), set("MemoryAccounting=yes"));
+        assert_eq!(of("system.slice/pg.service", Controller::Pids), set("TasksAccounting=yes"));
+        assert_eq!(of("system.slice/pg.service", Controller::Hugetlb), None);
+        assert_eq!(of("system.slice/pg.service/below", Controller::Cpu), None);
+        assert_eq!(command(Owner::Containers, "docker/0123", Controller::Cpu), None);
     }
 
     #[test]

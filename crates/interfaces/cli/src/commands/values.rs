@@ -11,7 +11,11 @@ use settings::{Access, NamedSetting, Setting, Value, Version};
 use units::{IdSet, group_path, hint::Command};
 
 use super::{group, host, layouts, requests};
-use crate::{args, failure::Failure, output};
+use crate::{
+    args,
+    failure::{ATTENTION, Failure},
+    output,
+};
 
 /// Which rows are shown when none is named.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,19 +41,37 @@ pub fn get(args: &args::Get, as_json: bool, which: Which) -> Result<(), Failure>
         }
         readings.extend(all(&host, &name, which, &lists));
     }
+    let mut missing: Vec<Failure> = Vec::new();
     for found in named {
-        let reading = apply::get(&host, &name, &found)?;
-        readings.push((found, reading));
+        match apply::get(&host, &name, &found) {
+            Ok(reading) => readings.push((found, reading)),
+            Err(error) => missing.push(error.into()),
+        }
     }
+    if readings.is_empty() && !missing.is_empty() {
+        return Err(missing.swap_remove(0));
+    }
+    print(&readings, &name, args.values, as_json)?;
+    let last = missing.pop();
+    missing.iter().for_each(|failure| output::error(&failure.rendered()));
+    last.map_or(Ok(()), |failure| Err(failure.code(ATTENTION)))
+}
+
+fn print(
+    readings: &[(NamedSetting, Reading)],
+    name: &GroupName,
+    values: bool,
+    as_json: bool,
+) -> Result<(), Failure> {
     if as_json {
         let rows: Vec<Json> = readings.iter().map(|(found, reading)| row(found, reading)).collect();
         return output::json(&json!({ "group": name.to_string(), "settings": rows }));
     }
     let width = readings.iter().map(|(found, _)| found.name.len()).max().unwrap_or(0);
     let mut text = String::new();
-    for (found, reading) in &readings {
+    for (found, reading) in readings {
         let shown = found.show(&reading.value);
-        if args.values {
+        if values {
             let _ = writeln!(text, "{shown}");
         } else if shown.contains('\n') {
             let _ = writeln!(text, "{}\n    {}", found.name, shown.trim_end().replace('\n', "\n    "));

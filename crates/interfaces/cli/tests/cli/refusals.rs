@@ -630,6 +630,26 @@ pub const ROWS: &[Row] = &[
     },
     // cpu alone would have made it the domain of threads: the process is in the way, and not what the attempt made of the group
     Row {
+        name: "where the group below a v2 group gives controllers too, one that holds processes is named",
+        needs: &[Need::V2("memory")],
+        before: &["create {g}/a/b -c memory", "create {g}/c -c core"],
+        refused: "run {g} -- true",
+        code: 125,
+        says: &["only groups without such children hold processes", "hint: use a group below it: {g}/c"],
+        then: There,
+        ..ROW
+    },
+    Row {
+        name: "where all groups below a v2 group give controllers, a deeper one is named",
+        needs: &[Need::V2("memory")],
+        before: &["create {g}/a/b -c memory"],
+        refused: "run {g} -- true",
+        code: 125,
+        says: &["only groups without such children hold processes", "hint: use a group below it: {g}/a/b"],
+        then: There,
+        ..ROW
+    },
+    Row {
         name: "a v2 group that holds processes gives no controllers to groups below it",
         needs: &[Need::V2("memory"), Need::V2("cpu")],
         before: &["create {g} -c core", "move {g} {pid}"],

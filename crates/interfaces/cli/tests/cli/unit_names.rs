@@ -92,6 +92,7 @@ fn hint(desk: &Desk, line: &str, status: i32) -> String {
 fn read(desk: &mut Desk) {
     let service = Service::start(desk);
     says(&desk.ends("get {u} memory.max pids.max", 0), &["memory.max  max", "pids.max"]);
+    lacks_a_controller(desk, &service);
     says(&desk.ends("stat {u} memory.current", 0), &["memory.current"]);
     says(&desk.ends("why {u} --for 100ms", 0), &[&service.name, "1 task"]);
     says(&desk.ends("watch system.slice --once --csv", 0), &[&service.name]);
@@ -116,6 +117,22 @@ fn read(desk: &mut Desk) {
     says(&error, &["no unit of systemd with that name runs", "hint: systemctl start "]);
     let (code, _, error) = desk.run("run {g}-none.service -- true");
     assert_eq!(code, 125, "{error}");
+}
+
+/// A controller that systemd did not enable for it: what there is is shown, and the command gives it the rest.
+fn lacks_a_controller(desk: &Desk, service: &Service) {
+    let group = format!("/sys/fs/cgroup/system.slice/{}", service.name);
+    // v2 alone has controllers for each group
+    let Ok(controllers) = fs::read_to_string(format!("{group}/cgroup.controllers")) else { return };
+    assert!(!controllers.split_whitespace().any(|name| name == "cpuset"), "{controllers}");
+    let (code, out, error) = desk.run("get {u} memory.max cpuset.cpus");
+    assert_eq!((code, out.as_str()), (3, "memory.max  max\n"), "{error}");
+    says(&error, &["systemd has not enabled controller cpuset for it: it has no such limit"]);
+    let command = hint(desk, "get {u} memory.max cpuset.cpus", 3);
+    says(&command, &["systemctl set-property ", " AllowedCPUs=0"]);
+    succeeds(&command);
+    says(&desk.ends("get {u} memory.max cpuset.cpus", 0), &["cpuset.cpus  0"]);
+    succeeds(&format!("systemctl revert {}", service.name));
 }
 
 fn pasted(desk: &mut Desk) {
