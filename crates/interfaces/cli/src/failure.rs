@@ -118,6 +118,7 @@ fn is_missing(error: &kernel::Error) -> bool {
 fn is_denied(error: &kernel::Error) -> bool {
     match error {
         kernel::Error::Refused(refusal) => matches!(refusal.errno, Errno::ACCESS | Errno::PERM),
+        kernel::Error::PartlyDeleted { error, .. } => is_denied(error),
         kernel::Error::NoGroup { .. } | kernel::Error::NotControlled { .. } => {
             !rustix::process::geteuid().is_root()
         }

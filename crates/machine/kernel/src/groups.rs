@@ -96,6 +96,26 @@ impl Host {
         self.create_at(&wanted.into_iter().map(place).collect::<Vec<_>>(), access)
     }
 
+    /// The controllers with which the caller may make a group: of the hierarchies where he may write the nearest group above it
+    /// that is there; of v2's those that are handed down to there, or `core`.
+    pub fn creatable(&self, group: &GroupName) -> Vec<&'static str> {
+        let of = |at: &Hierarchy| {
+            let path = self.seat_in(at, group).path;
+            let above = group_path::ancestors(&path).find(|above| self.kernel.exists(at, above));
+            let Some(above) = above.filter(|above| self.kernel.writable(at, above)) else {
+                return Vec::new();
+            };
+            let handed = self.kernel.read(at, above, "cgroup.controllers").unwrap_or_default();
+            let is_there =
+                |name: &&str| at.version == Version::V1 || handed.split_whitespace().any(|one| one == *name);
+            let names = at.controllers.iter().filter(|controller| **controller != Controller::Core);
+            let names: Vec<&str> =
+                names.filter_map(|controller| controller.name(at.version)).filter(is_there).collect();
+            if names.is_empty() && at.version == Version::V2 { vec!["core"] } else { names }
+        };
+        self.hierarchies().iter().flat_map(of).collect()
+    }
+
     /// Makes a group in named v1 hierarchies (`name=systemd`), which have no controller.
     ///
     /// # Errors

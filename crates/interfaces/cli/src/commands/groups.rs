@@ -50,11 +50,14 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
     let by_controller = || make(&host, &name, controllers.as_deref(), &access);
     let by_name = || host.create_named(&name, &named, &access).map_err(Failure::from);
     let created = match (named.is_empty(), &controllers) {
-        (true, _) => by_controller()?,
-        (false, None) => by_name()?, // named hierarchies alone mean just these
-        (false, Some(_)) => by_controller()?.and(by_name()?),
+        (true, _) => by_controller(),
+        (false, None) => by_name(), // named hierarchies alone mean just these
+        (false, Some(_)) => by_controller().and_then(|created| Ok(created.and(by_name()?))),
     };
-    let mut created = created;
+    let mut created = created.map_err(|failure| {
+        let hint = is_refused(&failure).then(|| create_instead(&host, &name, args));
+        failure.maybe_hint(hint)
+    })?;
     host.fill_cpusets(&mut created);
     let brought = host.bring_along(&name, &created);
     for ((controllers, other), pids) in &brought.elsewhere {
@@ -78,6 +81,39 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
         output::warning(&format!("{} takes no task yet\nhint: {}", directory.display(), hint::all(fill)));
     }
     brought.refused.values().next().map_or(Ok(()), |first| Err(not_brought(&name, &brought, first)))
+}
+
+/// Was it another user than root whom the kernel refused?
+fn is_refused(failure: &Failure) -> bool {
+    failure.denied && !failure.missing && !rustix::process::geteuid().is_root()
+}
+
+/// The command that makes the group where the caller may, and the one of root that makes it as it was asked for.
+fn create_instead(host: &Host, name: &GroupName, args: &args::Create) -> String {
+    let with = |controllers: &[&str]| {
+        let mode = |mode: Option<u32>| mode.map(|mode| format!("{mode:04o}"));
+        let options = [
+            ("--controllers", (!controllers.is_empty()).then(|| controllers.join(","))),
+            ("--tasks", args.tasks.clone()),
+            ("--admin", args.admin.clone()),
+            ("--directory-mode", mode(args.directory_mode)),
+            ("--file-mode", mode(args.file_mode)),
+            ("--tasks-mode", mode(args.tasks_mode)),
+        ];
+        let given = options.into_iter().filter_map(|(option, value)| Some([option.to_owned(), value?]));
+        Command::ringfence("create").group(name).args(given.flatten())
+    };
+    let typed: Vec<&str> = args.controllers.iter().map(String::as_str).collect();
+    let as_root = with(&typed).sudo();
+    match host.creatable(name) {
+        // another owner is for root to give
+        allowed
+            if !allowed.is_empty() && typed.is_empty() && args.tasks.is_none() && args.admin.is_none() =>
+        {
+            format!("{}\nin all hierarchies: {as_root}", with(&allowed))
+        }
+        _ => as_root.into(),
+    }
 }
 
 /// The group was made, and not all of its processes are in it there.
@@ -129,7 +165,15 @@ fn controllers(names: &[&str]) -> Result<Option<Vec<Controller>>, Failure> {
 
 pub fn delete(args: &args::Delete, json: bool) -> Result<(), Failure> {
     let names: Vec<GroupName> = args.groups.iter().map(|name| group(name)).collect::<Result<_, _>>()?;
-    let deleted = host()?.delete_all(&names, args.recursive)?;
+    let host = host()?;
+    let deleted = host.delete_all(&names, args.recursive).map_err(|error| {
+        let failure = Failure::from(error);
+        let there = names.iter().filter(|name| !host.seats(name).is_empty());
+        let again = Command::ringfence("delete").args(args.recursive.then_some("--recursive"));
+        let again = there.fold(again, |again, name| again.group(name)).sudo();
+        let hint = is_refused(&failure).then(|| again.into());
+        failure.maybe_hint(hint)
+    })?;
     if json { output::json(&serde_json::json!({ "deleted": deleted })) } else { Ok(()) }
 }
 

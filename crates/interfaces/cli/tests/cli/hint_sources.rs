@@ -62,6 +62,8 @@ const SOURCES: &[(&str, &str, Covered)] = &[
     ("interfaces/cli/src/args/mistakes.rs", "ringfence run", Run("the program that looked like an option of run is run")),
     ("interfaces/cli/src/args/mistakes.rs", "ringfence set", Run("what looks like an option of run is a setting of the group")),
     ("interfaces/cli/src/commands/control.rs", "ringfence thaw", Run("a frozen group that gets a signal is thawed to take it")),
+    ("interfaces/cli/src/commands/groups.rs", "ringfence create", Run("a user without write permission is let by the daemon, or sees both refusals")),
+    ("interfaces/cli/src/commands/groups.rs", "ringfence delete", Run("a user without write permission is let by the daemon, or sees both refusals")),
     ("interfaces/cli/src/commands/groups.rs", "ringfence move", Run("a group that is made in one more hierarchy has all of its processes there")),
     ("interfaces/cli/src/commands/groups.rs", "ringfence set", Run("a new group below an empty cpuset takes tasks")),
     ("interfaces/cli/src/commands/lab/mod.rs", "ringfence lab report", Run("Ctrl-C keeps the finished runs, and --resume makes the others")),

@@ -14,7 +14,7 @@ use daemon::socket::{
     api::{Classification, Counters, Reloaded, Status},
     serve,
 };
-use kernel::{GroupName, Host, Real};
+use kernel::{Access, GroupName, Host, Real, Who};
 use libtest_mimic::Trial;
 use settings::Controller;
 
@@ -29,6 +29,8 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let name = "a user without write permission is let by the daemon, or sees both refusals";
     vec![suite::trial(name, lacks, move || {
         let mut scene = Scene::new(&world);
+        below_his_own(&scene);
+        of_root(&scene);
         users(&scene);
         // without a daemon, the kernel's refusal is the whole answer
         drop(scene.handle.take());
@@ -112,6 +114,44 @@ impl Drop for Scene {
         let _ = self.child.wait();
         let _ = self.host.delete(&GroupName::new(&self.group).unwrap(), true);
     }
+}
+
+/// The words of the hint's first command, without the program.
+fn hinted(error: &str, program: &str) -> String {
+    let hint = error.lines().find_map(|line| line.strip_prefix("hint: "));
+    let words = hint.and_then(|hint| hint.strip_prefix(program));
+    words.unwrap_or_else(|| panic!("no '{program}' in {error}")).to_owned()
+}
+
+/// Who was given a group in some hierarchies makes others below it there.
+fn below_his_own(scene: &Scene) {
+    let own = GroupName::new(&format!("{}/own", scene.group)).unwrap();
+    let admin = Who { uid: Some(ADMIN), gid: None };
+    let access = Access { admin, tasks: admin, ..Access::default() };
+    scene.host.create(&own, Some(&[Controller::Pids]), &access).unwrap();
+    let (code, _, error) = scene.run(ADMIN, "create {g}/own/sub");
+    assert_eq!(code, 1, "{error}");
+    let words = hinted(&error, "ringfence ");
+    assert_eq!(words, format!("create {own}/sub --controllers pids"), "{error}");
+    assert!(error.ends_with(&format!("\nin all hierarchies: sudo ringfence create {own}/sub\n")), "{error}");
+    let (code, _, error) = scene.run(ADMIN, &words);
+    assert_eq!(code, 0, "{error}");
+    assert_eq!(scene.host.seats(&GroupName::new(&format!("{own}/sub")).unwrap()).len(), 1);
+}
+
+/// What root is to do instead is all that was typed.
+fn of_root(scene: &Scene) {
+    // what is below his own goes, and that one is below root's
+    let (code, _, error) = scene.run(ADMIN, "delete --recursive {g}/own");
+    assert_eq!(code, 3, "{error}");
+    let words = hinted(&error, "sudo ringfence ");
+    assert_eq!(words, format!("delete --recursive {}/own", scene.group), "{error}");
+    let (code, _, error) = scene.run(0, &words);
+    assert_eq!(code, 0, "{error}");
+    let (code, _, error) = scene.run(STRANGER, "create {g}/own -c pids --admin root --file-mode 0600");
+    assert_eq!(code, 1, "{error}");
+    let again = format!("create {}/own --controllers pids --admin root --file-mode 0600", scene.group);
+    assert_eq!(hinted(&error, "sudo ringfence "), again, "{error}");
 }
 
 fn users(scene: &Scene) {
