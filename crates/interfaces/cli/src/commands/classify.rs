@@ -2,10 +2,12 @@
 
 use std::{fmt::Write, path::Path};
 
+use apply::{Running, State, Target};
 use classify::{ClassifyOptions, Configuration, Decision, Done, Files, Outcome, Placer, Rules};
 use files::Trust;
 use serde_json::json;
 use system::{Accounts, ProcessReader};
+use units::hint::Command;
 
 use super::host;
 use crate::{
@@ -79,9 +81,10 @@ fn configuration(args: &args::Classify) -> Result<Configuration, Failure> {
         Ok(configuration) => {
             output::error(&layout::render(&configuration.warnings, &configuration.sources));
             if configuration.desired.all_rules().is_empty() {
-                return Err(Failure::new("there are no rules").hint(
-                    "write [[rules]] or match into /etc/ringfence/layout.toml, or /etc/cgrules.conf, or name a file with --rules",
-                ));
+                return Err(Failure::new("there are no rules").hint(with_rules_in_effect(args).map_or_else(
+                    || "write [[rules]] or match into /etc/ringfence/layout.toml, or /etc/cgrules.conf, or name a file with --rules".to_owned(),
+                    String::from,
+                )));
             }
             Ok(configuration)
         }
@@ -90,6 +93,23 @@ fn configuration(args: &args::Classify) -> Result<Configuration, Failure> {
             Err(Failure::new(format!("{unreadable}; nothing was moved")))
         }
     }
+}
+
+/// The same with the rules of the layout in effect, which may be another file than is read by itself. `None`: it has none,
+/// or files are named, or the caller may not read the history.
+fn with_rules_in_effect(args: &args::Classify) -> Option<Command> {
+    if !args.rules.is_empty() {
+        return None;
+    }
+    let (host, running) = (host().ok()?, Running::new());
+    let target = Target { host: &host, system: &running };
+    let head = apply::layout_in_effect(&State::peek(apply::state_directory()), target).ok()??;
+    let command = Command::ringfence("classify --rules").arg(head.rules?.path.display().to_string());
+    let command = command.args(args.dry_run.then_some("--dry-run"));
+    Some(match args.pids.as_slice() {
+        [] => command.arg("--all"),
+        pids => command.args(pids.iter().map(u32::to_string)),
+    })
 }
 
 /// In a word, for programs and people.

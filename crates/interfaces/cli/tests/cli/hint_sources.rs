@@ -61,6 +61,7 @@ const SOURCES: &[(&str, &str, Covered)] = &[
     ("division/plan/src/unit_place.rs", "systemctl status", Run("a unit that can't be loaded shows why")),
     ("interfaces/cli/src/args/mistakes.rs", "ringfence run", Run("the program that looked like an option of run is run")),
     ("interfaces/cli/src/args/mistakes.rs", "ringfence set", Run("what looks like an option of run is a setting of the group")),
+    ("interfaces/cli/src/commands/classify.rs", "ringfence classify --rules", Run("a rule is checked without naming its layout")),
     ("interfaces/cli/src/commands/control.rs", "ringfence thaw", Run("a frozen group that gets a signal is thawed to take it")),
     ("interfaces/cli/src/commands/groups.rs", "ringfence create", Run("a user without write permission is let by the daemon, or sees both refusals")),
     ("interfaces/cli/src/commands/groups.rs", "ringfence delete", Run("a user without write permission is let by the daemon, or sees both refusals")),

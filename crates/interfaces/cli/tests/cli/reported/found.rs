@@ -170,6 +170,14 @@ fn rule_in_effect(stage: &mut Stage<'_>) {
     assert_eq!(code, 3, "{out}");
     says(&out, &["all as applied, but ", "outside the group that a rule names"]);
     says(&error, &[&pid.to_string(), "classify --rules"]);
+    // whose rules, where none are read by themselves
+    let mut command = std::process::Command::new(stage.desk.scene.program());
+    command.args(["classify", "--dry-run", &pid.to_string()]);
+    let output = command.env("RINGFENCE_STATE", stage.desk.path("state")).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    let classify = format!("classify --rules {} --dry-run {pid}", stage.desk.path("l.toml").display());
+    assert!(error.ends_with(&format!("there are no rules\nhint: ringfence {classify}\n")), "{error}");
+    says(&stage.desk.ends(&classify, 0), &["would be moved"]);
     stage.truth();
 }
 
