@@ -3,7 +3,9 @@
 
 use std::path::PathBuf;
 
+use files::Trust;
 use kernel::GroupName;
+use layout::Desired;
 use units::hint;
 
 use crate::{
@@ -23,7 +25,7 @@ pub struct Bound {
 }
 
 /// A unit that is a group of the layout.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BoundUnit {
     /// The group as the layout names it.
     pub group: String,
@@ -31,6 +33,8 @@ pub struct BoundUnit {
     pub unit: String,
     /// The unit's control group, named from the hierarchy's root.
     pub level: String,
+    /// Settings that the layout's file gives it by other names, each with that name: `cpu.max`, `cpu.cfs_quota_us`.
+    pub by_other_names: Vec<(&'static str, String)>,
 }
 
 impl Bound {
@@ -46,7 +50,17 @@ impl Bound {
 
     /// The change of the layout that gives a group these settings, each a name with a value as a user writes it.
     pub fn change(&self, group: &str, settings: &[(&str, String)]) -> String {
-        hint::in_layout(&hint::layout_lines(settings), group, self.layout.as_deref())
+        let unit = self.units.iter().find(|one| one.group == group);
+        let others = unit.iter().flat_map(|unit| &unit.by_other_names);
+        let given: Vec<&str> = others
+            .filter(|(name, _)| settings.iter().any(|(given, _)| given == name))
+            .map(|(_, other)| other.as_str())
+            .collect();
+        let mut change = hint::layout_lines(settings);
+        if !given.is_empty() {
+            change.push_str(&format!(" in place of {}", given.join(" and ")));
+        }
+        hint::in_layout(&change, group, self.layout.as_deref())
     }
 }
 
@@ -56,7 +70,7 @@ pub fn again(state: &State, target: Target<'_>) -> Again {
     Again::of(state, target.host, head.and_then(|head| head.file))
 }
 
-/// The units of the layout in effect. Reads the records alone.
+/// The units of the layout in effect, from the records, with what its file calls their settings.
 ///
 /// # Errors
 /// [`Failure::State`].
@@ -73,7 +87,45 @@ pub fn bound(state: &State, target: Target<'_>) -> Result<Bound, Failure> {
     let unit = |(group, decided): (String, crate::in_effect::Decided)| {
         let drop_in = decided.drop_in?;
         let level = GroupName::new(&format!("/{}", drop_in.place.path)).ok()?.to_string();
-        Some(BoundUnit { group, unit: drop_in.unit, level })
+        Some(BoundUnit { group, unit: drop_in.unit, level, by_other_names: Vec::new() })
     };
-    Ok(Bound { units: groups.into_iter().filter_map(unit).collect(), layout: head.file })
+    let mut units: Vec<BoundUnit> = groups.into_iter().filter_map(unit).collect();
+    if let Some(path) = head.file.as_ref().filter(|_| !units.is_empty()) {
+        let desired = files::read_layout(path, Trust::of_this_process()).0.desired.unwrap_or_default();
+        for unit in &mut units {
+            unit.by_other_names = other_names(&desired, &unit.group);
+        }
+    }
+    Ok(Bound { units, layout: head.file })
+}
+
+/// A second line for the same setting would be refused.
+fn other_names(desired: &Desired, group: &str) -> Vec<(&'static str, String)> {
+    let group = desired.groups.iter().find(|one| one.name.to_string() == group);
+    let settings = group.iter().flat_map(|group| &group.demands.settings);
+    let other = settings.filter(|one| one.found.name != one.found.setting.name);
+    other.map(|one| (one.found.setting.name, one.found.name.to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_of_the_layout_names_the_lines_that_it_replaces() {
+        let text = "[groups.pg]\nunit = \"pg.service\"\ncpu.cfs_quota_us = 20000\ncpu.cfs_period_us = 100000\n\
+            memory.max = \"1G\"\n";
+        let desired = layout::read(&[layout::Source::new("l.toml", text)]).desired.unwrap();
+        let unit = BoundUnit {
+            group: "pg".to_owned(),
+            by_other_names: other_names(&desired, "pg"),
+            ..BoundUnit::default()
+        };
+        let bound = Bound { units: vec![unit], layout: Some("/l.toml".into()) };
+        let change = |name, value: &str| bound.change("pg", &[(name, value.to_owned())]);
+        let then = "of group pg in /l.toml, then: ringfence apply /l.toml";
+        let lines = "set cpu.max = \"50%\" in place of cpu.cfs_quota_us and cpu.cfs_period_us";
+        assert_eq!(change("cpu.max", "50%"), format!("{lines} {then}"));
+        assert_eq!(change("memory.max", "2G"), format!("set memory.max = \"2G\" {then}"));
+    }
 }

@@ -51,8 +51,12 @@ fn of_a_unit_that_is_in_no_layout_systemd_is_asked() {
 fn of_a_unit_that_is_a_group_of_the_layout_the_layout_is_changed() {
     let mut facts = service();
     facts.bound.layout = Some("/etc/ringfence/a b.toml".into());
-    let unit =
-        BoundUnit { group: "db/oltp".to_owned(), unit: "pg.service".to_owned(), level: SERVICE.to_owned() };
+    let unit = BoundUnit {
+        group: "db/oltp".to_owned(),
+        unit: "pg.service".to_owned(),
+        level: SERVICE.to_owned(),
+        ..BoundUnit::default()
+    };
     facts.bound.units = vec![unit];
     facts.cpu.waited = Some(Duration::from_secs(8));
     set_quota(&mut facts.levels[0], Duration::from_secs(8));
