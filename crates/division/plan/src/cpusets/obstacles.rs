@@ -80,17 +80,24 @@ pub(super) fn find(lane: Lane, field: &Field, cells: &[Cell], tree: &Tree<'_>) -
                             "make /{path} a partition ({} cpuset.cpus=… cpuset.cpus.partition=root), ",
                             Command::ringfence("set").group(format!("/{path}")),
                         ));
-                        format!(
-                            "{}give the group a name from the root (\"/{}\"), or use Linux 6.7 or later",
-                            partition.unwrap_or_default(),
-                            branch.name.path()
-                        )
+                        let from_root = from_the_root(&branch.origin().file, branch.name.path());
+                        format!("{}{from_root}, or use Linux 6.7 or later", partition.unwrap_or_default())
                     }
                 },
             )));
         }
     }
     problems
+}
+
+/// libcgroup's files have no such name: a slash before it means nothing there.
+fn from_the_root(file: &str, path: &str) -> String {
+    let name = format!("give the group a name from the root (\"/{path}\")");
+    if file.ends_with(".toml") {
+        return name;
+    }
+    let import = Command::ringfence("import").arg(file);
+    format!("as {file} has no names from the root, {import} > layout.toml and {name} there")
 }
 
 fn flag_of(lane: Lane, field: &Field) -> &'static str {
@@ -183,4 +190,21 @@ fn slice_at_the_top(unit: &UnitName, path: &str) -> String {
         format!("the slice at the top can be a partition: unit = {} in the layout", toml(top))
     };
     format!("{way}; or use Linux 6.7 or later")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_the_root;
+
+    #[test]
+    fn a_name_from_the_root_is_one_of_a_layout() {
+        let name = "give the group a name from the root (\"/db\")";
+        assert_eq!(from_the_root("/etc/l.toml", "db"), name);
+        let conf = from_the_root("/etc/cgconfig.conf", "db");
+        let import = "ringfence import /etc/cgconfig.conf > layout.toml";
+        assert_eq!(
+            conf,
+            format!("as /etc/cgconfig.conf has no names from the root, {import} and {name} there")
+        );
+    }
 }

@@ -43,6 +43,7 @@ const SOURCES: &[(&str, &str, Covered)] = &[
     ("division/files/src/trusted.rs", "chown root", Run("a directory of a layout of another user is given to root")),
     ("division/layout/src/unit_name.rs", "systemctl list-units", Run("the instances of a template are listed")),
     ("division/plan/src/budgets.rs", "ringfence set", Run("a quota below that the layout does not set is lowered to what the group gets")),
+    ("division/plan/src/cpusets/obstacles.rs", "ringfence import", Words("it is about systemd before Linux 6.7 alone; its text is compared in the tests of its crate")),
     ("division/plan/src/cpusets/obstacles.rs", "ringfence set", Run("CPUs of a group below that the layout does not name are what is left for it")),
     ("division/plan/src/doctor/controllers.rs", "mount -o remount,bind,rw", Run("doctor: a hierarchy that is mounted read-only is made writable")),
     ("division/plan/src/doctor/controllers.rs", "ringfence create", Run("doctor: a user's own group has the controllers that it was not given")),
