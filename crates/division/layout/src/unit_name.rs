@@ -35,6 +35,17 @@ pub enum UnitNameError {
 }
 
 impl UnitNameError {
+    /// The same of another name.
+    fn of(self, name: &str) -> UnitNameError {
+        let kind = match self {
+            UnitNameError::Kind(_) => UnitNameError::Kind,
+            UnitNameError::Template(_) => UnitNameError::Template,
+            UnitNameError::Character(_) => UnitNameError::Character,
+            UnitNameError::Pattern(_) => UnitNameError::Pattern,
+        };
+        kind(crate::names::cut(name))
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> String {
         let list = |pattern: &str| Command::new("systemctl list-units").arg(pattern).to_string();
@@ -116,7 +127,8 @@ impl UnitName {
         match name.rsplit_once('.') {
             None if is_kind => UnitName::new(&format!("*.{name}")),
             Some((stem, kind)) if stem.ends_with('@') || stem.ends_with('-') && stem != "-" => {
-                UnitName::new(&format!("{stem}*.{kind}"))
+                // in the words of the caller, who wrote no star
+                UnitName::new(&format!("{stem}*.{kind}")).map_err(|error| error.of(name))
             }
             _ => UnitName::new(name),
         }
@@ -195,6 +207,15 @@ impl fmt::Display for UnitName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_none_of_a_unit_is_named_as_it_was_typed() {
+        let error = UnitName::of_file_name("/etc/systemd/system/user-.conf").unwrap_err();
+        assert_eq!(error, UnitNameError::Character("/etc/systemd/system/user-.conf".to_owned()));
+        let error = UnitName::of_file_name("user-.conf").unwrap_err();
+        assert_eq!(error, UnitNameError::Kind("user-.conf".to_owned()));
+        assert_eq!(UnitName::of_file_name("user-.slice").unwrap().as_str(), "user-*.slice");
+    }
 
     #[test]
     fn names_are_checked_as_systemd_does() {

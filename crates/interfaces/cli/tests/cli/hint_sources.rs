@@ -71,6 +71,7 @@ const SOURCES: &[(&str, &str, Covered)] = &[
     ("interfaces/cli/src/commands/lab/mod.rs", "ringfence lab report", Run("Ctrl-C keeps the finished runs, and --resume makes the others")),
     ("interfaces/cli/src/commands/lab/mod.rs", "ringfence lab run --resume", Run("Ctrl-C keeps the finished runs, and --resume makes the others")),
     ("interfaces/cli/src/commands/lab/text.rs", "ringfence lab run --resume", Run("what gates look at is said, and they can be given on the command line")),
+    ("interfaces/cli/src/commands/layouts/check.rs", "ringfence import", Words("it reads files of libcgroup in /etc, which a test machine lacks")),
     ("interfaces/cli/src/commands/layouts/isolation.rs", "ringfence isolate check", Run("doctor: what interrupts isolated CPUs is counted")),
     ("interfaces/cli/src/commands/layouts/isolation.rs", "ringfence status", Run("doctor: what was changed of isolated CPUs is shown")),
     ("interfaces/cli/src/commands/layouts/machines_layout.rs", "ringfence apply", Run("a machine's layout that a reboot took is applied")),

@@ -10,6 +10,7 @@ use serde_json::json;
 use settings::Version;
 use system::Accounts;
 use topology::Machine;
+use units::hint::Command;
 
 use super::{Layout, counted, impossible, read, refused};
 use crate::{args, failure::Failure, output};
@@ -105,6 +106,14 @@ pub fn import(args: &args::Import, as_json: bool) -> Result<(), Failure> {
     if named.is_empty() {
         return Err(Failure::new(format!("none of {} exists", LIBCGROUP.join(", ")))
             .hint("ringfence import FILE names another"));
+    }
+    if let Some(path) = named.iter().find(|path| !path.exists()) {
+        let there: Vec<&str> = LIBCGROUP.into_iter().filter(|path| Path::new(path).exists()).collect();
+        let hint = match there.as_slice() {
+            [] => "name a file of libcgroup: cgconfig.conf, cgrules.conf".to_owned(),
+            there => Command::ringfence("import").args(there).into(),
+        };
+        return Err(Failure::usage(format!("there is no {}", path.display())).hint(hint));
     }
     let mut files = Vec::new();
     for path in &named {

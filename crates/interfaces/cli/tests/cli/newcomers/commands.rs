@@ -10,6 +10,7 @@ use crate::desk::{Desk, says};
 pub const ANYWHERE: &[Case] = &[
     ("B14: every option that takes a time takes it in the same way", times),
     ("B18: every command answers a wrong option with the same JSON and exit status 2", wrong_options),
+    ("what is to be imported and is not there is no layout to be written", imports_nothing),
     ("B13: every command that speaks to the daemon has --socket", sockets),
 ];
 
@@ -56,6 +57,15 @@ fn tree(desk: &Desk) -> Vec<String> {
         all.extend(names.filter(|name| *name != "help").map(|name| format!("{command} {name}")));
     }
     all
+}
+
+fn imports_nothing(desk: &mut Desk) {
+    let (code, out, error) = desk.run("import {d}/none");
+    assert_eq!((code, out.as_str()), (2, ""), "{error}");
+    says(&error, &[&desk.scene.fill("there is no {d}/none\nhint: ")]);
+    let libcgroups =
+        error.contains("hint: name a file of libcgroup") || error.contains("hint: ringfence import /etc/cg");
+    assert!(libcgroups && !error.contains("layout.toml"), "{error}");
 }
 
 fn times(desk: &mut Desk) {
