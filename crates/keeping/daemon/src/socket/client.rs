@@ -5,7 +5,7 @@ use std::{
     io::{self, ErrorKind, Read, Write},
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use kernel::GroupName;
@@ -23,15 +23,18 @@ use super::{
 
 /// Bytes of an answer.
 const MAX_ANSWER: u64 = 64 << 20;
-/// The daemon ends a connection after 30 seconds.
+/// A whole answer that changes something: the daemon ends a connection after 30 seconds.
 const PATIENCE: Duration = Duration::from_secs(35);
+/// A whole answer to a question.
+const PATIENCE_TO_READ: Duration = Duration::from_secs(10);
 const MAX_HEADERS: usize = 32;
 
 /// The daemon, as its clients see it.
 #[derive(Debug, Clone)]
 pub struct Client {
     path: PathBuf,
-    patience: Duration,
+    /// For each whole answer, where it is not that of its kind.
+    patience: Option<Duration>,
 }
 
 /// Why a request failed.
@@ -84,12 +87,12 @@ impl Default for Client {
 impl Client {
     /// The daemon that listens there.
     pub fn at(path: impl Into<PathBuf>) -> Client {
-        Client { path: path.into(), patience: PATIENCE }
+        Client { path: path.into(), patience: None }
     }
 
-    /// The same, which waits for an answer no longer than this, above zero.
+    /// The same, which waits for a whole answer no longer than this.
     pub fn patience(self, patience: Duration) -> Client {
-        Client { patience, ..self }
+        Client { patience: Some(patience), ..self }
     }
 
     /// The socket.
@@ -179,11 +182,13 @@ impl Client {
     }
 
     fn answered<T: DeserializeOwned>(&self, request: &Request, body: &[u8]) -> Result<T, ClientError> {
-        let answer = self.exchange(request, body).map_err(|error| match error.kind() {
+        let of_kind = if request.method() == "GET" { PATIENCE_TO_READ } else { PATIENCE };
+        let patience = self.patience.unwrap_or(of_kind);
+        let answer = self.exchange(request, body, patience).map_err(|error| match error.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => ClientError::NotRunning(self.path.clone()),
             // the kernel's word for a time that is over
-            ErrorKind::WouldBlock => {
-                let late = format!("nothing came within {} s", self.patience.as_secs_f64());
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                let late = format!("no whole answer came within {} s", patience.as_secs_f64());
                 self.io(io::Error::new(ErrorKind::TimedOut, late))
             }
             _ => self.io(error),
@@ -204,10 +209,10 @@ impl Client {
         ClientError::Protocol { path: self.path.clone(), what: what.to_owned() }
     }
 
-    fn exchange(&self, request: &Request, body: &[u8]) -> io::Result<Vec<u8>> {
+    fn exchange(&self, request: &Request, body: &[u8], patience: Duration) -> io::Result<Vec<u8>> {
+        let end = Instant::now() + patience;
         let mut stream = UnixStream::connect(&self.path)?;
-        stream.set_read_timeout(Some(self.patience))?;
-        stream.set_write_timeout(Some(self.patience))?;
+        stream.set_write_timeout(Some(patience))?;
         let (method, path) = (request.method(), request.path());
         let head =
             format!("{method} {path} HTTP/1.1\r\nhost: ringfenced\r\ncontent-type: application/json\r\n");
@@ -215,13 +220,31 @@ impl Client {
         bytes.extend_from_slice(body);
         let sent = stream.write_all(&bytes);
         let mut answer = Vec::new();
-        let read = stream.take(MAX_ANSWER).read_to_end(&mut answer);
+        let read = UntilEnd { stream, end }.take(MAX_ANSWER).read_to_end(&mut answer);
+        let is_late = |error: &io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
         // a daemon that refuses a request before it has read it closes the connection: its answer counts
-        if answer.is_empty() {
+        if answer.is_empty() || read.as_ref().is_err_and(is_late) {
             sent?;
             read?;
         }
         Ok(answer)
+    }
+}
+
+/// What comes until a moment, however many pieces it comes in.
+struct UntilEnd {
+    stream: UnixStream,
+    end: Instant,
+}
+
+impl Read for UntilEnd {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(into)
     }
 }
 
@@ -257,7 +280,27 @@ mod tests {
         let _hangs = std::os::unix::net::UnixListener::bind(&path).unwrap();
         let status = Client::at(&path).patience(Duration::from_millis(100)).status();
         let said = status.unwrap_err().to_string();
-        assert!(said.ends_with("nothing came within 0.1 s"), "{said}");
+        assert!(said.ends_with("no whole answer came within 0.1 s"), "{said}");
+    }
+
+    #[test]
+    fn a_daemon_that_sends_byte_by_byte_is_waited_for_no_longer() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let drips = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            while stream.write_all(b"H").is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let start = Instant::now();
+        let status = Client::at(&path).patience(Duration::from_millis(300)).status();
+        let took = start.elapsed();
+        let said = status.unwrap_err().to_string();
+        assert!(said.ends_with("no whole answer came within 0.3 s"), "{said}");
+        assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(5), "{took:?}");
+        drips.join().unwrap();
     }
 
     #[test]

@@ -252,7 +252,7 @@ pub fn daemon_back(world: &Arc<World>) {
         kill_process(process, Signal::STOP).unwrap();
         let hangs = page.get("/api/session").ok();
         assert_eq!(hangs["daemon"], json!("unreachable"));
-        assert!(hangs["daemon_problem"].to_string().contains("nothing came within 3 s"), "{hangs}");
+        assert!(hangs["daemon_problem"].to_string().contains("no whole answer came within 3 s"), "{hangs}");
         kill_process(process, Signal::CONT).unwrap();
         page.desk.scene.until("the daemon again", || daemon("running"));
         child.kill().unwrap();
