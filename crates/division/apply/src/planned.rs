@@ -131,17 +131,17 @@ fn units(
         return Ok(BTreeMap::new());
     }
     let mut seen = files.units(&all).map_err(|error| no_answer(desired, &error))?;
-    for (unit, seen) in &mut seen {
-        seen.others = of_others(seen, unit, earlier);
+    for seen in seen.values_mut() {
+        seen.others = of_others(seen, earlier);
     }
     Ok(seen)
 }
 
 /// What is in a unit's drop-in file that no plan may replace.
-fn of_others(seen: &SeenUnit, unit: &str, earlier: &Earlier) -> Option<String> {
+fn of_others(seen: &SeenUnit, earlier: &Earlier) -> Option<String> {
     let (text, file) = (seen.text.as_ref()?, &seen.drop_in);
     if !plan::is_drop_in(text) {
-        return Some(format!("{file}, whose name is that of Ringfence's own file for {unit}, is somebody's"));
+        return Some(format!("{file} exists and Ringfence did not write it"));
     }
     if plan::is_of_other_history(text, earlier.history().as_deref()) {
         let first = text.lines().next().unwrap_or_default().trim_start_matches("# ");

@@ -32,7 +32,7 @@ fn borrows_elsewhere(tree: &Tree<'_>, index: usize) -> Option<String> {
     Some(format!("it borrows CPUs (cpu.idle = 1) of group '{}', which is not beside it", other.name))
 }
 
-/// Where all cores have as many CPUs, whole ones are given and taken: a min is rounded up to them.
+/// Where all cores have the same number of CPUs, whole ones are given and taken: a min is rounded up to them.
 pub(crate) fn check_cores(tree: &Tree<'_>, machine: &Machine, scopes: &[Scope], problems: &mut Vec<Problem>) {
     for scope in scopes {
         let Ok(units) = Units::of(machine, &scope.pool) else { continue };

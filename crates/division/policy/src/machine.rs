@@ -1,4 +1,4 @@
-//! What CPUs are dealt out in: whole cores where all have as many CPUs, else single CPUs.
+//! What CPUs are dealt out in: whole cores where all have the same number of CPUs, else single CPUs.
 
 use topology::Machine;
 use units::CpuSet;

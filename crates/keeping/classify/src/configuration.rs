@@ -19,7 +19,7 @@ pub struct Configuration {
 
 /// A configuration that can't be followed.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the rules have {}", layout::errors(.diagnostics))]
+#[error("the layout has {}", layout::errors(.diagnostics))]
 pub struct Unreadable {
     /// All that is wrong with it.
     pub diagnostics: Vec<Diagnostic>,
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!((read_all.desired.templates.len(), read_all.desired.groups.len()), (1, 0));
         write("cgrules.d/10.conf", "c * \"y\n");
         let error = read().unwrap_err();
-        assert_eq!(error.to_string(), "the rules have 1 error");
+        assert_eq!(error.to_string(), "the layout has 1 error");
         std::fs::remove_dir_all(&etc).unwrap();
     }
 }

@@ -298,7 +298,10 @@ fn a_file_of_somebodys_under_the_name_of_ours_is_refused_and_stays() {
     let theirs = "[Service]\nMemoryMax=1G\n";
     desk.units.edit("one.service", Some(theirs));
     let refused = desk.try_apply(ONE, None).unwrap_err();
-    assert!(refused.contains("is somebody's") && refused.contains("mv -n /etc/systemd/system/"), "{refused}");
+    assert!(
+        refused.contains("Ringfence did not write it") && refused.contains("mv -n /etc/systemd/system/"),
+        "{refused}"
+    );
     // a layout without the unit has nothing to do with it
     desk.apply(PLAIN);
     desk.undo(Some(0)).unwrap();

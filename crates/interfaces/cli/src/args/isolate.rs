@@ -15,8 +15,7 @@ Counts what interrupts each CPU, by cause: interrupts, softirqs, context switche
 counts the gaps in its own running; it takes the CPU for nine tenths of each second, before all tasks that are not real-time \
 ones. --no-probe leaves the CPUs alone. Changes nothing. Ctrl-C ends it early, with what was counted.
 
-Of a group of the layout in effect, what isolate of the layout moves away from its CPUs comes first: done, refused by the kernel, drift, or \
-to be set at boot only.
+First, of a group of the layout in effect: the state of each `isolate` step: done, refused by the kernel, drift, or to be set at boot only.
 
 A list of numbers such as 2-3 means CPUs, anything else a group. The probe runs inside the group, as only its tasks may use its own CPUs.
 

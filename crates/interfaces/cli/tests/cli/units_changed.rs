@@ -91,7 +91,7 @@ fn others_file(world: &Arc<World>) {
     for command in ["plan {d}/l.toml", "apply {d}/l.toml {s}"] {
         let (code, _, error) = unit.desk.run(command);
         assert!(code == 1 || code == 2, "{command}: {code}: {error}");
-        says(&error, &["is somebody's", "hint: mv -n /etc/systemd/system/"]);
+        says(&error, &["Ringfence did not write it", "hint: mv -n /etc/systemd/system/"]);
     }
     // a layout without the unit has nothing to do with it
     unit.desk.write("other.toml", "[groups.\"{g}-rt\"]\npids.max = 9\n");

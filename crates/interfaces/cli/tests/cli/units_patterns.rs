@@ -127,7 +127,7 @@ fn instances(world: &Arc<World>) {
     template.desk.write("l.toml", &LAYOUT.replace("77", "66"));
     let (code, _, error) = template.desk.run("status {s}");
     assert_eq!(code, 0);
-    says(&error, &["is not as it was when it was applied"]);
+    says(&error, &["changed since it was applied", "ringfence plan "]);
     template.desk.ends("undo 0 {s}", 0);
     assert_eq!((template.limit("a"), template.limit("b")), before);
     assert!(["a", "b", "c"].iter().all(|instance| !template.drop_in(instance).exists()));

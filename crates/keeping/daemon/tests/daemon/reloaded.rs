@@ -119,7 +119,7 @@ fn over_the_socket() {
     let process = Running::start(&program, &["600"]);
     is_in(&world, &process, &group);
     let status = client.status().unwrap();
-    assert!(status.troubles[0].contains("the rules have 1 error"), "{status:?}");
+    assert!(status.troubles[0].contains("the layout has 1 error"), "{status:?}");
     assert_eq!(status.not_in_effect, status.troubles);
     daemon.end();
     assert!(client.reload().is_err());

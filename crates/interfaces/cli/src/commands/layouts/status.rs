@@ -209,8 +209,9 @@ fn as_applied(applied: &RulesFile) -> Result<Layout<'_>, String> {
     let is_same = |layout: &Layout<'_>| layout.rules().as_ref() == Some(applied);
     layout.filter(is_same).ok_or_else(|| {
         format!(
-            "{} is not as it was when it was applied: whether processes are in the groups that its rules name, and whether units came that fit its patterns, was not checked",
-            path.display()
+            "{} changed since it was applied; rules and unit patterns were not checked: {}",
+            path.display(),
+            Command::ringfence("plan").arg(path.display().to_string())
         )
     })
 }

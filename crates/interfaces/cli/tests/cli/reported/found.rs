@@ -190,7 +190,9 @@ fn rule_changed(stage: &mut Stage<'_>) {
     let (code, status) = stage.status();
     assert_eq!((code, &status["misplaced"]), (0, &Value::Null));
     let (_, _, error) = stage.desk.run("status {s}");
-    says(&error, &["is not as it was when it was applied", "was not checked"]);
+    let path = stage.desk.path("l.toml");
+    let hint = format!("rules and unit patterns were not checked: ringfence plan {}\n", path.display());
+    says(&error, &["changed since it was applied", &hint]);
     stage.desk.ends("apply {d}/l.toml {s}", 0);
     assert_eq!(stage.status().1["misplaced"], json!([]));
     stage.truth();
