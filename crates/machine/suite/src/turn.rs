@@ -10,6 +10,7 @@ const TURN: &str = "RF_TURN";
 const ALONE: &[&str] = &[
     // cpu_exclusive: no group beside may have the CPU
     "refused: a cpuset is not exclusive",
+    "refused: a cpuset can't take a CPU that a sibling has for itself",
     "reference: cgset -r cpuset.cpu_exclusive",
     // exclusive CPUs of this machine, planned only: of no group that is there
     "layout study: S4's ready layouts can be planned for this machine",
