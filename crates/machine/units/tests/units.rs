@@ -21,7 +21,7 @@ fn amounts_for_reading_have_one_decimal_at_most() {
         ((1 << 30) - 1, "1G"),
         (u64::MAX, "16E"),
     ] {
-        assert_eq!(units::Bytes(bytes).rounded(), text, "{bytes}");
+        assert_eq!(Bytes(bytes).rounded(), text, "{bytes}");
     }
 }
 
