@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use settings::Version;
 use units::group_path;
 
-use crate::{Change, Error, GroupName, Host, Op, Seat, refuse_foreign};
+use crate::{Change, Error, GroupName, Host, Op, Seat, control_files::SUBTREE_CONTROL, refuse_foreign};
 
 /// What is done with what a doomed group holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl Host {
 
     /// May a group above hold tasks? The root always may.
     fn takes_tasks(&self, seat: &Seat<'_>, heir: &str) -> bool {
-        let gives = || self.kernel.read(seat.at, heir, "cgroup.subtree_control").unwrap_or_default();
+        let gives = || self.kernel.read(seat.at, heir, SUBTREE_CONTROL).unwrap_or_default();
         seat.at.version == Version::V1 || heir.is_empty() || gives().trim().is_empty()
     }
 

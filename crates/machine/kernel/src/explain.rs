@@ -12,7 +12,9 @@ use units::group_path;
 use units::hint::{self, Command};
 
 use crate::{
-    GroupName, Host, Op, Owner, Refusal, Seat, explain_write,
+    GroupName, Host, Op, Owner, Refusal, Seat,
+    control_files::{CONTROLLERS, SUBTREE_CONTROL},
+    explain_write,
     explain_write::{THREADED_ELSEWHERE, of_whole_processes},
     owners::enable_command,
     scene::{Finding, Scene, ancestors, found},
@@ -152,7 +154,7 @@ fn missing_file(scene: &Scene<'_>) -> Finding {
     let controller = Controller::from_name(prefix).filter(|controller| *controller != Controller::Core);
     if let (Some(controller), Version::V2) = (controller, seat.at.version) {
         let name = controller.name(Version::V2).unwrap_or(prefix);
-        let enabled = scene.text("cgroup.controllers").split_whitespace().any(|word| word == name);
+        let enabled = scene.text(CONTROLLERS).split_whitespace().any(|word| word == name);
         if !enabled {
             return without_controller(scene, controller, name);
         }
@@ -204,7 +206,7 @@ fn moving(scene: &Scene<'_>, pid: Option<u32>) -> Finding {
         }
         Errno::NOSPC => offline_cpuset(scene),
         Errno::BUSY if !scene.v1() => {
-            let enabled = scene.text("cgroup.subtree_control");
+            let enabled = scene.text(SUBTREE_CONTROL);
             if enabled.is_empty() {
                 return None;
             }
@@ -258,7 +260,7 @@ fn takes_tasks_below(scene: &Scene<'_>) -> Option<String> {
     let Scene { host, seat, .. } = scene;
     let mut below = host.kernel.descendants(seat.at, &seat.path).ok()?;
     below.sort_by_key(|path| (path.matches('/').count(), path.clone()));
-    below.into_iter().find(|path| scene.text_in(path, "cgroup.subtree_control").is_empty())
+    below.into_iter().find(|path| scene.text_in(path, SUBTREE_CONTROL).is_empty())
 }
 
 /// The commands that give the group what it lacks, after the groups above it that lack the same, from the nearest one

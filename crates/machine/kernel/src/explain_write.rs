@@ -5,6 +5,7 @@ use units::group_path;
 
 use crate::{
     Op,
+    control_files::{CONTROLLERS, SUBTREE_CONTROL},
     protected::{freezes, protected_in},
     scene::{Finding, Scene, ancestors, bytes, cpus, found, nodes},
 };
@@ -28,7 +29,7 @@ pub(crate) fn writing(scene: &Scene<'_>) -> Finding {
             "the group is idle (cpu.idle is 1), which leaves it no weight",
             scene.set("cpu.idle", 0).arg(format!("{file}={value}")),
         ),
-        "cgroup.subtree_control" => subtree_control(scene, value),
+        SUBTREE_CONTROL => subtree_control(scene, value),
         "cgroup.type" => group_type(scene, value),
         "io.max" | "io.latency" | "io.weight" | "io.bfq.weight" | "blkio.bfq.weight_device" => {
             device_line(scene, file, value)
@@ -422,10 +423,7 @@ fn subtree_control(scene: &Scene<'_>, value: &str) -> Finding {
             },
         ),
         Errno::NOENT => found(
-            format!(
-                "controller {name} is not available in '{named}' (it has: {})",
-                scene.text("cgroup.controllers")
-            ),
+            format!("controller {name} is not available in '{named}' (it has: {})", scene.text(CONTROLLERS)),
             format!(
                 "enable it in the parents first: {}",
                 scene.command_at("create", &scene.seat.path).args(["--controllers", name])
@@ -565,7 +563,7 @@ pub(crate) const THREADED_ELSEWHERE: &str =
 
 /// A controller that the group's parent hands out and that keeps the group from being threaded.
 pub(crate) fn of_whole_processes(scene: &Scene<'_>) -> Option<String> {
-    let controllers = scene.text_in(scene.parent()?, "cgroup.subtree_control");
+    let controllers = scene.text_in(scene.parent()?, SUBTREE_CONTROL);
     let threaded = |name: &&str| matches!(*name, "cpu" | "cpuset" | "pids" | "perf_event");
     controllers.split_whitespace().find(|name| !threaded(name)).map(str::to_owned)
 }

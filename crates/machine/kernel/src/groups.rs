@@ -7,7 +7,10 @@ use settings::{AdminFiles, Controller, Version};
 use units::{IdSet, group_path};
 
 use crate::{
-    Change, Error, GroupName, Hierarchy, Host, Op, Ownership, Seat, host::missing_controller, refuse_foreign,
+    Change, Error, GroupName, Hierarchy, Host, Op, Ownership, Seat,
+    control_files::{CONTROLLERS, SUBTREE_CONTROL},
+    host::missing_controller,
+    refuse_foreign,
 };
 
 /// A user and a group, as numbers; `None` leaves it as it is.
@@ -105,7 +108,7 @@ impl Host {
             let Some(above) = above.filter(|above| self.kernel.writable(at, above)) else {
                 return Vec::new();
             };
-            let handed = self.kernel.read(at, above, "cgroup.controllers").unwrap_or_default();
+            let handed = self.kernel.read(at, above, CONTROLLERS).unwrap_or_default();
             let is_there =
                 |name: &&str| at.version == Version::V1 || handed.split_whitespace().any(|one| one == *name);
             let names = at.controllers.iter().filter(|controller| **controller != Controller::Core);
@@ -297,22 +300,22 @@ impl Host {
         let controllers = [first, threaded].concat();
         for ancestor in ancestors {
             let seat = Seat { at, path: ancestor.to_owned() };
-            let available = self.read(&seat, group, "cgroup.controllers")?;
-            let present = self.read(&seat, group, "cgroup.subtree_control")?;
+            let available = self.read(&seat, group, CONTROLLERS)?;
+            let present = self.read(&seat, group, SUBTREE_CONTROL)?;
             let has = |text: &str, name: &str| text.split_whitespace().any(|word| word == name);
             for name in controllers.iter().filter_map(|controller| controller.name(Version::V2)) {
                 if has(&present, name) || (optional && !has(&available, name)) {
                     continue;
                 }
                 let write = format!("+{name}");
-                match self.kernel.write(at, ancestor, "cgroup.subtree_control", &write) {
+                match self.kernel.write(at, ancestor, SUBTREE_CONTROL, &write) {
                     Ok(()) => enabled.push((seat.clone(), format!("-{name}"))),
                     // above our base it is for its owner (systemd, a container's host) to enable
                     Err(_) if optional && !group_path::is_at_or_below(ancestor, base) => {}
                     // v2's cpu needs all real-time tasks in the root group, and the like: not requested by name
                     Err(Errno::INVAL) if optional => {}
                     Err(errno) => {
-                        let file = Some("cgroup.subtree_control");
+                        let file = Some(SUBTREE_CONTROL);
                         return Err(self.refused(Op::Write, &seat, group, file, Some(&write), errno));
                     }
                 }
@@ -355,7 +358,7 @@ impl Host {
             let _ = self.kernel.rmdir(seat.at, &seat.path);
         }
         for (seat, write) in enabled.iter().rev() {
-            let _ = self.kernel.write(seat.at, &seat.path, "cgroup.subtree_control", write);
+            let _ = self.kernel.write(seat.at, &seat.path, SUBTREE_CONTROL, write);
         }
     }
 

@@ -2,6 +2,7 @@
 //! live in them, makes and removes groups, reads and writes their files, moves tasks, freezes and kills, and
 //! turns every refusal into its cause. It holds no policy: what to write is decided elsewhere.
 
+mod control_files;
 mod descriptor;
 mod error;
 mod explain;

@@ -20,6 +20,7 @@ use units::group_path;
 
 use crate::{
     Hierarchy, Kernel, Ownership, Process,
+    control_files::CONTROLLERS,
     descriptor::{PAGE, read_path, read_until, write_to},
     mounts, procfs,
 };
@@ -128,7 +129,7 @@ impl Kernel for Real {
 
     fn hierarchies(&self) -> Result<Vec<Hierarchy>, Errno> {
         let mountinfo = read_path("/proc/self/mountinfo")?;
-        Ok(mounts::hierarchies(&mountinfo, |v2| self.read(v2, "", "cgroup.controllers").unwrap_or_default()))
+        Ok(mounts::hierarchies(&mountinfo, |v2| self.read(v2, "", CONTROLLERS).unwrap_or_default()))
     }
 
     fn read(&self, at: &Hierarchy, group: &str, file: &str) -> Result<String, Errno> {
