@@ -2,7 +2,6 @@
 //! live in them, makes and removes groups, reads and writes their files, moves tasks, freezes and kills, and
 //! turns every refusal into its cause. It holds no policy: what to write is decided elsewhere.
 
-mod control_files;
 mod descriptor;
 mod error;
 mod explain;
@@ -19,6 +18,7 @@ mod values;
 mod bring;
 mod charges;
 mod control;
+mod control_files;
 mod deletion;
 mod device_rules;
 mod freezers;
