@@ -45,11 +45,11 @@ fn a_quota_below_that_of_a_live_group_in_it_is_refused_before_anything_is_writte
 fn a_reserve_of_all_cpus_is_answered_with_who_needs_one() {
     let reserve = "[reserve]\ncpus = 2\n";
     for (groups, needs, hint) in [
-        ("[groups.db]\ncpus = \"all\"\n", "needs 1 CPU for 'db' to share: 1 too many", "reserve 1 fewer"),
-        ("[groups.db]\ncpus = 1\n", "needs 1 CPU for 'db' to share: 1 too many", "reserve 1 fewer"),
+        ("[groups.db]\ncpus = \"all\"\n", "'db' needs 1 CPU: 1 too many", "reserve 1 fewer"),
+        ("[groups.db]\ncpus = 1\n", "'db' needs 1 CPU: 1 too many", "reserve 1 fewer"),
         (
             "[groups.db]\ncpus = 1\nexclusive = true\n",
-            "needs 1 CPU for groups of their own: 1 too many",
+            "'db' needs 1 CPU of its own: 1 too many",
             "reserve 1 fewer",
         ),
     ] {

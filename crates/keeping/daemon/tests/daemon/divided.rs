@@ -16,30 +16,21 @@ use crate::{
 };
 
 /// The number of cores that are needed.
-const CORES: usize = 4;
+pub const CORES: usize = 4;
 
-pub fn trials() -> Vec<Case> {
-    let mut cases: Vec<Case> = Vec::new();
-    if cores().len() >= CORES {
-        cases.extend([
-            ("several_groups_borrow_what_one_owner_keeps", lent as fn()),
-            ("groups_above_have_pools_of_their_own", pools),
-            ("elastic_groups_have_whole_cores", whole),
-        ]);
-        if std::env::var_os("RF_HOTPLUG").is_some() {
-            cases.push(("elastic_groups_go_on_while_cpus_go_and_come", hotplugged));
-            // v1's kernel moves the processes of a group without a CPU to the group above, until an apply
-            let host = host::host();
-            if host.hierarchy_of(Controller::Cpuset).is_some_and(|at| at.version == Version::V2) {
-                cases.push(("an_offline_cpu_is_nobodys_min_and_is_not_lent", offline));
-            }
-        }
-    }
-    cases
-}
+pub const TRIALS: &[Case] = &[
+    ("several_groups_borrow_what_one_owner_keeps", lent),
+    ("groups_above_have_pools_of_their_own", pools),
+    ("elastic_groups_have_whole_cores", whole),
+];
+
+pub const OF_CPUS: &[Case] = &[("elastic_groups_go_on_while_cpus_go_and_come", hotplugged)];
+
+/// v1's kernel moves the processes of a group without a CPU to the group above, until an apply.
+pub const OF_CPUS_ON_V2: &[Case] = &[("an_offline_cpu_is_nobodys_min_and_is_not_lent", offline)];
 
 /// The online CPUs of each core.
-fn cores() -> Vec<CpuSet> {
+pub fn cores() -> Vec<CpuSet> {
     let machine = Machine::live().unwrap();
     let alone = || machine.online().iter().map(|cpu| CpuSet::range(cpu, cpu)).collect();
     machine.cores().map_or_else(alone, |cores| cores.into_iter().map(|core| core.cpus).collect())

@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub fn trials() -> Vec<Case> {
-    let mut trials: Vec<Case> = vec![
+    vec![
         ("an_elastic_group_grows_with_its_load_and_shrinks_when_it_is_quiet", resized),
         ("a_daemon_killed_while_it_resizes_leaves_legal_sets_and_the_next_one_goes_on", killed),
         ("a_group_of_idle_tasks_borrows_what_its_owner_keeps", lent),
@@ -25,20 +25,15 @@ pub fn trials() -> Vec<Case> {
         ("a_group_that_is_gone_ends_resizing_of_itself_alone", gone),
         ("a_group_below_an_elastic_one_is_not_elastic", below),
         ("general_groups_have_fewer_cpus_while_they_are_quiet_and_all_at_the_daemon_s_end", saved),
-    ];
-    if std::env::var_os("RF_HOTPLUG").is_some() {
-        trials
-            .push(("where_cpus_go_that_a_layout_guarantees_all_else_is_resized_until_they_come", undivided));
-        // v2's kernel takes the write that is refused
-        let host = host::host();
-        let at = host.hierarchy_of(Controller::Cpuset);
-        if at.is_some_and(|at| at.version == Version::V1) {
-            trials
-                .push(("a_group_whose_static_share_is_refused_is_left_and_the_others_go_on", refused_first));
-        }
-    }
-    trials
+    ]
 }
+
+pub const OF_CPUS: &[Case] =
+    &[("where_cpus_go_that_a_layout_guarantees_all_else_is_resized_until_they_come", undivided)];
+
+/// v2's kernel takes the write that is refused.
+pub const OF_CPUS_ON_V1: &[Case] =
+    &[("a_group_whose_static_share_is_refused_is_left_and_the_others_go_on", refused_first)];
 
 /// Applies a layout as the command line does, without a daemon.
 pub fn apply_alone(world: &World, text: &str) {

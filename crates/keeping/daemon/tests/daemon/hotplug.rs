@@ -18,18 +18,18 @@ use crate::{
 };
 
 pub fn trials() -> Vec<Case> {
-    let mut cases: Vec<Case> = vec![
+    vec![
         ("a_device_that_comes_back_has_its_limits_again", device),
         ("a_device_that_is_awaited_does_not_hold_up_repairs", awaited),
         ("a_layout_that_lacked_its_device_is_applied_once_it_comes", late),
-    ];
-    if std::env::var_os("RF_HOTPLUG").is_some() {
-        cases.push(("cpus_that_go_and_come_are_divided_anew", cpus));
-        cases.push(("memory_that_goes_is_reckoned_with", memory));
-        cases.push(("a_partition_without_cpus_is_told_and_valid_again_with_them", partition));
-    }
-    cases
+    ]
 }
+
+pub const OF_CPUS: &[Case] = &[
+    ("cpus_that_go_and_come_are_divided_anew", cpus),
+    ("memory_that_goes_is_reckoned_with", memory),
+    ("a_partition_without_cpus_is_told_and_valid_again_with_them", partition),
+];
 
 /// A loop device without a file, under a number that nobody else takes.
 struct Device(u32);

@@ -13,12 +13,7 @@ use crate::{
 
 const DEFAULT: &str = "/proc/irq/default_smp_affinity";
 
-pub fn trials() -> Vec<Case> {
-    match std::env::var_os("RF_HOTPLUG") {
-        Some(_) => vec![("what_irqbalance_sets_again_is_named_with_it_and_repaired", set_again)],
-        None => Vec::new(),
-    }
-}
+pub const TRIALS: &[Case] = &[("what_irqbalance_sets_again_is_named_with_it_and_repaired", set_again)];
 
 fn isolated(rows: &str) -> (World, String, usize) {
     let mut world = World::new();

@@ -22,6 +22,7 @@ mod leases;
 mod locked;
 mod metrics;
 mod metrics_scene;
+mod needs;
 mod oracle;
 mod per_group;
 mod postgresql;
@@ -41,6 +42,7 @@ mod world;
 use std::{path::Path, process::ExitCode};
 
 use libtest_mimic::{Arguments, Completion, Trial};
+use settings::Version;
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
@@ -66,7 +68,6 @@ fn main() -> ExitCode {
             scheduled::trials(),
             per_group::trials(),
             elastic::trials(),
-            divided::trials(),
             latencies::trials(),
             endless::trials(),
             restored::trials(),
@@ -75,7 +76,6 @@ fn main() -> ExitCode {
             locked::trials(),
             killed::trials(),
             hotplug::trials(),
-            isolated::trials(),
             journal::trials(),
             idle::trials(),
             counted::trials(),
@@ -92,13 +92,24 @@ fn main() -> ExitCode {
         return libtest_mimic::run(&arguments, vec![Trial::ignorable_test("daemon::all", ignored)])
             .exit_code();
     };
-    let lacks_vm = || (!is_vm()).then(|| "a machine of its own".to_owned());
-    let lacks_systemd = || (!Path::new("/run/systemd/system").is_dir()).then(|| "systemd".to_owned());
+    let (v1, v2) = (needs::cpuset(Version::V1), needs::cpuset(Version::V2));
+    let (hotplug, cores) = (needs::hotplug(), needs::cores());
+    let hotplug_and = |more: Option<String>| hotplug.clone().or(more);
     let not_everywhere = [
-        (oracle::TRIALS, lacks_vm()),
-        // the VMs have no PostgreSQL
-        (postgresql::TRIALS, is_vm().then(|| "PostgreSQL".to_owned())),
-        (service::TRIALS, lacks_vm().or_else(lacks_systemd)),
+        (scheduled::OF_THE_CLOCK, needs::vm()),
+        (scheduled::OF_UNITS, needs::vm().or_else(needs::systemd)),
+        (elastic::OF_CPUS, hotplug.clone()),
+        (elastic::OF_CPUS_ON_V1, hotplug_and(v1.clone())),
+        (divided::TRIALS, cores.clone()),
+        (divided::OF_CPUS, hotplug_and(cores.clone())),
+        (divided::OF_CPUS_ON_V2, hotplug_and(cores.or(v2))),
+        (restored::ON_V1, v1),
+        (hotplug::OF_CPUS, hotplug.clone()),
+        (isolated::TRIALS, hotplug.clone()),
+        (metrics::WITH_PROMETHEUS, needs::host("Prometheus")),
+        (oracle::TRIALS, needs::vm()),
+        (postgresql::TRIALS, needs::host("PostgreSQL")),
+        (service::TRIALS, needs::vm().or_else(needs::systemd)),
     ];
     let not_everywhere = not_everywhere.iter().flat_map(|(cases, lacks)| {
         cases.iter().map(move |&(name, case)| suite::trial(name, lacks.clone(), case))

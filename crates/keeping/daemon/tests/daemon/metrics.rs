@@ -19,7 +19,7 @@ use crate::{
 };
 
 pub fn trials() -> Vec<Case> {
-    let mut cases: Vec<Case> = vec![
+    vec![
         ("metrics_are_had_in_the_format_that_is_wanted_and_nothing_else_is", formats),
         ("a_group_that_only_its_owner_may_list_has_metrics_for_root_alone", hidden),
         ("slow_and_many_clients_of_the_metrics_are_let_go_and_keep_no_process_from_its_group", hostile),
@@ -31,13 +31,10 @@ pub fn trials() -> Vec<Case> {
         ("an_address_that_is_taken_is_told_and_served_once_it_is_free", taken),
         ("a_textfile_is_written_and_its_failure_told_once", textfile),
         ("nobody_who_does_not_ask_for_metrics_has_their_threads", unasked),
-    ];
-    // the VMs have none
-    if !crate::is_vm() {
-        cases.push(("debians_prometheus_scrapes_the_daemon", scraped));
-    }
-    cases
+    ]
 }
+
+pub const WITH_PROMETHEUS: &[Case] = &[("debians_prometheus_scrapes_the_daemon", scraped)];
 
 /// A group with a limit and a program that belongs there.
 pub fn layout(world: &mut World, more: &str) -> (String, std::path::PathBuf) {

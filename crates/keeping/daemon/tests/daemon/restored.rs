@@ -26,23 +26,19 @@ use crate::{
 };
 
 pub fn trials() -> Vec<Case> {
-    let mut trials: Vec<Case> = vec![
+    vec![
         ("an_undo_gives_back_every_file_that_resizing_wrote", || restored(undone)),
         ("an_undo_after_a_kill_gives_back_every_file_that_resizing_wrote", || restored(killed)),
         ("a_layout_without_the_groups_gives_back_every_file_that_resizing_wrote", || restored(replaced)),
         ("lists_below_an_elastic_group_follow_it_and_come_back", followed),
         ("lists_below_a_group_that_the_next_layout_gives_fixed_cpus_come_back", fixed),
         ("nobody_else_can_stop_resizing_nor_the_look_at_it", locked),
-    ];
-    // only v1 has groups that need a list of their own
-    if host::host().hierarchy_of(Controller::Cpuset).is_some_and(|at| at.version == Version::V1) {
-        trials.push((
-            "a_list_that_was_empty_before_resizing_is_as_the_parent_s_where_tasks_are_in_the_group",
-            emptied,
-        ));
-    }
-    trials
+    ]
 }
+
+/// Only v1 has groups that need a list of their own.
+pub const ON_V1: &[Case] =
+    &[("a_list_that_was_empty_before_resizing_is_as_the_parent_s_where_tasks_are_in_the_group", emptied)];
 
 /// The groups of a case, made before the layout, with what the layout wants of them.
 struct Scene {

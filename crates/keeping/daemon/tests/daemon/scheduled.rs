@@ -13,7 +13,7 @@ use crate::{
 };
 
 pub fn trials() -> Vec<Case> {
-    let mut trials: Vec<Case> = vec![
+    vec![
         ("a_change_by_delay_is_made_and_taken_back_in_turns", turns),
         ("a_daemon_killed_between_two_changes_goes_on_with_what_is_in_force", killed),
         ("a_change_lasts_as_long_as_a_process_of_its_program", program),
@@ -21,17 +21,12 @@ pub fn trials() -> Vec<Case> {
         ("a_change_that_was_undone_is_not_repaired", undone),
         ("the_cpus_of_two_groups_change_hands_by_schedule", swap),
         ("a_change_that_this_machine_cannot_have_leaves_the_layout_as_it_is", refused),
-    ];
-    // elsewhere others need the clock
-    if crate::is_vm() {
-        trials.push(("a_clock_that_is_set_makes_what_is_due_then", clock));
-        // elsewhere units are others'
-        if std::path::Path::new("/run/systemd/system").is_dir() {
-            trials.push(("a_change_lasts_as_long_as_a_unit_is_active", unit));
-        }
-    }
-    trials
+    ]
 }
+
+pub const OF_THE_CLOCK: &[Case] = &[("a_clock_that_is_set_makes_what_is_due_then", clock)];
+
+pub const OF_UNITS: &[Case] = &[("a_change_lasts_as_long_as_a_unit_is_active", unit)];
 
 fn layout(world: &mut World, schedules: &str) -> String {
     let group = world.group_name("db");

@@ -11,12 +11,9 @@ const UNIT: &str = "ringfence.service";
 
 /// Tests for a host that keeps our groups below a unit.
 pub fn trials() -> Vec<Trial> {
-    match Host::new(Box::new(Real::new())) {
-        Ok(host) if host.needs_unit() => {
-            vec![Trial::test("groups_below_the_unit_outlive_what_systemd_does", groups_outlive_systemd)]
-        }
-        _ => Vec::new(),
-    }
+    let is_below = Host::new(Box::new(Real::new())).is_ok_and(|host| host.needs_unit());
+    let lacks = (!is_below).then(|| "systemd, with groups below a unit".to_owned());
+    vec![suite::fallible("groups_below_the_unit_outlive_what_systemd_does", lacks, groups_outlive_systemd)]
 }
 
 /// A group of a test, removed when it ends.

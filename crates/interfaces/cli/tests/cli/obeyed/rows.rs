@@ -338,7 +338,7 @@ pub const ROWS: &[Row] = &[
     Row {
         name: "a group that only a rule names is made",
         before: &[
-            "write l.toml [groups.\"{g}\"]\npids.max = 9\n[[rules]]\ncommand = \"300[.]21$\"\nto = \"{g}-rt\"\n",
+            "write l.toml [[rules]]\ncommand = \"300[.]21$\"\nto = \"{g}-rt\"\n",
             "start {pid} {sleep} 300.21",
         ],
         prints: "ringfence plan {d}/l.toml",
