@@ -3,14 +3,12 @@
 
 use std::{fs, path::Path};
 
-use settings::{Controller, Version};
 use topology::Machine;
 use units::CpuSet;
 
 use crate::{
     Case,
     elastic::{allowed, drifts, list, sleeper},
-    host,
     hotplug::Offline,
     world::{Running, World, eventually},
 };

@@ -5,11 +5,11 @@ use std::{collections::BTreeSet, fs, path::Path, time::Duration};
 
 use apply::{By, Meta, Originals, Outcome, Resize, Resizes, Running as System, State, Target};
 use kernel::GroupName;
-use settings::{Controller, Version};
+use settings::Controller;
 use units::CpuSet;
 
 use crate::{
-    Case, host,
+    Case,
     hotplug::Offline,
     world::{Running, World, eventually},
 };

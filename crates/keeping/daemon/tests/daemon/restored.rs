@@ -21,7 +21,6 @@ use units::CpuSet;
 use crate::{
     Case,
     elastic::{allowed, apply_alone, busy, sleeper, state},
-    host,
     world::{Daemon, Running, World, eventually},
 };
 
