@@ -107,7 +107,8 @@ pub(super) fn shared_beside_free(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
         let Some((spec, own)) = chosen(&branches[index]).zip(sets[index].cpus.as_ref()) else { continue };
         let beside = |other: &usize| {
             *other != index
-                && resolve::demand(&branches[*other]).is_some()
+                // `like` says that they are shared
+                && resolve::demand(&branches[*other]).is_some_and(|demand| !matches!(demand, CpuDemand::Like(_)))
                 && !is_above(branches, *other, index)
                 && !is_above(branches, index, *other)
         };

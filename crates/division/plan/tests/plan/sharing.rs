@@ -38,6 +38,7 @@ fn an_overlap_beside_free_cpus_is_named_with_both() {
             ["group 'b' shares the CPUs 4-7,12-13 with group 'a', though 1-3,9-11 are free"]
         );
     }
+    assert!(overlaps(&layout(&[("a", "7"), ("b", "{ like = \"a\" }")])).is_empty());
     let three = overlaps(&layout(&[("a", "5"), ("b", "5"), ("c", "5")]));
     assert_eq!(three, ["group 'c' shares the CPUs 4,6 with group 'b', though 11 is free"]);
     // the node that one asks for is full, and what is free elsewhere is nothing to it

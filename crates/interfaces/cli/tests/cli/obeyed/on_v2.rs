@@ -45,8 +45,9 @@ pub const ROWS: &[Row] = &[
         needs: OF_USER,
         before: &[GIVEN, OWN, "as-user {pid} {d}/own create x -c memory", "ringfence move {g} {pid}", GO],
         prints: "cat {d}/said/all",
-        hint: "ringfence create /{g} --controllers memory",
+        hint: "ringfence create x --controllers memory",
         then: Prints("cat /sys/fs/cgroup/{g}/cgroup.controllers", "memory"),
+        after: &["ringfence delete x"],
         ..ROW
     },
     Row {

@@ -500,7 +500,7 @@ pub const ROWS: &[Row] = &[
     Row {
         name: "a disk that a log filled is shown",
         before: &["mkdir {d}/disk && mount -t tmpfs -o size=1M rf-test {d}/disk"],
-        prints: "ringfence record --directory {d}/disk/log --count 20 --interval 100ms & sleep 0.7; cat /dev/zero >{d}/disk/full; wait $!",
+        prints: "ringfence record --directory {d}/disk/log --count 200 --interval 20ms & sleep 0.7; cat /dev/zero >{d}/disk/full; wait $!",
         hint: "df {d}/disk",
         then: Shows("100%"),
         after: &["umount {d}/disk"],
