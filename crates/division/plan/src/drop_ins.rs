@@ -40,7 +40,7 @@ pub fn is_drop_in(text: &str) -> bool {
 pub fn keep_lines(path: &Path) -> String {
     let to = path.with_file_name("50-local.conf");
     let mv = Command::new("mv -n").arg(path.to_string_lossy()).arg(to.to_string_lossy());
-    format!("{mv} keeps its lines in force; then delete those that Ringfence wrote")
+    format!("{mv} keeps them in force; then delete those that Ringfence wrote")
 }
 
 /// What the units' files are to say: by the unit's place.
