@@ -282,8 +282,10 @@ impl<'t> Steps<'t> {
         let is_lost = |file: &Path| {
             written.contains(file) || file.parent().is_some_and(|directory| removed.contains(directory))
         };
+        let mut lost: Vec<_> = changed(self.state, self.target, is_lost).collect();
         let mut by_hand = BTreeSet::new();
-        for &generation in way.undone() {
+        // records are read once more only where something is lost
+        for &generation in way.undone().iter().filter(|_| !lost.is_empty()) {
             let record = lasting::record(self.state, self.target, generation)?;
             for record in record.iter().filter(|record| record.head.kind == Kind::Set) {
                 for (step, entry) in record.entries.iter().enumerate() {
@@ -294,15 +296,14 @@ impl<'t> Steps<'t> {
                 }
             }
         }
-        let lost = changed(self.state, self.target, is_lost)
-            .filter(|(_, file, _, actual)| !by_hand.contains(&(file.clone(), actual.clone())));
+        lost.retain(|(_, file, _, actual)| !by_hand.contains(&(file.clone(), actual.clone())));
         let words = |(_, file, requested, actual): (String, PathBuf, String, String)| {
             let file = file.display();
             format!(
                 "{file}: {actual} is gone: the file was changed to it after {requested} was applied, which is undone"
             )
         };
-        Ok(lost.map(words).collect())
+        Ok(lost.into_iter().map(words).collect())
     }
 
     /// Adds the steps of the generations that come into effect again.
