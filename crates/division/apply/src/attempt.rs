@@ -1,5 +1,5 @@
-//! Does the steps of a change, one after the other, and puts them back where one is refused. An undo goes on behind a
-//! refusal: what can be given back is given back, and the rest is named.
+//! Does the steps of a change one after the other, and rolls them back where one is refused. An undo continues after a refused
+//! step: what can be given back is given back, and the rest is named.
 
 use std::collections::BTreeSet;
 

@@ -75,7 +75,7 @@ impl To<'_> {
 fn without(state: &State, now: &[u32], is_meant: &dyn Fn(&Head) -> bool) -> Result<(u32, Vec<u32>), Failure> {
     let mut wanted = Vec::new();
     for &generation in now {
-        // one without a record is nobody's
+        // skip generations without a record
         if !state.is_there(generation) || !is_meant(&state.summary(generation)?.head) {
             wanted.push(generation);
         }

@@ -1,4 +1,4 @@
-//! Sources of a latency that never end their answer: the daemon ends all the same when it is told to, and so does what it started.
+//! Latency sources whose answer never ends: SIGTERM still ends the daemon and the programs that it started.
 
 use std::{
     fmt::Write as _,

@@ -72,7 +72,7 @@ fn not_taken() {
     let refused = |place: &Path| matches!(serve(&place.join("sock"), live()), Err(ServeError::Untrusted(_)));
     assert!(refused(&open));
     if rustix::process::geteuid().is_root() {
-        // whoever owns a directory above moves it away
+        // the owner of a directory above can move it away
         let below = open.join("below");
         fs::create_dir(&below).unwrap();
         fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).unwrap();

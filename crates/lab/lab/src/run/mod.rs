@@ -130,7 +130,7 @@ pub enum Step<'s> {
     },
     /// It was rejected.
     Rejected(&'s str),
-    /// The runs are over, and another process still has a loop device of theirs open.
+    /// The runs are over, and another process still has one of their loop devices open.
     StillOpen(&'s Path),
 }
 
