@@ -102,7 +102,8 @@ pub struct World {
     pub program: String,
     v1: BTreeSet<String>,
     v2: BTreeSet<String>,
-    has_v2: bool,
+    /// Where the v2 hierarchy is mounted.
+    v2_at: Option<String>,
     cpus: usize,
     root: bool,
     swap: bool,
@@ -125,7 +126,7 @@ impl World {
                 .unwrap_or_else(|_| env!("CARGO_BIN_EXE_ringfence").to_owned()),
             v1: of("cgroup").iter().flat_map(|(_, options)| options.split(',').map(str::to_owned)).collect(),
             v2: controllers.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect(),
-            has_v2: !v2.is_empty(),
+            v2_at: v2.first().map(|(mount, _)| mount.clone()),
             cpus: online
                 .trim()
                 .rsplit(['-', ','])
@@ -154,11 +155,11 @@ impl World {
 
     pub fn has(&self, need: Need) -> bool {
         match need {
-            Need::Groups => self.root && (self.has_v2 || !self.v1.is_empty()),
-            Need::NoHierarchy => !self.has_v2 && self.v1.is_empty(),
+            Need::Groups => self.root && (self.v2_at.is_some() || !self.v1.is_empty()),
+            Need::NoHierarchy => self.v2_at.is_none() && self.v1.is_empty(),
             Need::V1(controller) => self.root && self.v1.contains(controller),
             Need::V2(controller) => self.root && self.v2.contains(controller),
-            Need::AnyV2 => self.root && self.has_v2 && !self.v2.is_empty(),
+            Need::AnyV2 => self.root && self.v2_at.is_some() && !self.v2.is_empty(),
             Need::File(file) => {
                 let controller = file.split('.').next().unwrap();
                 Path::new(&format!("/sys/fs/cgroup/{controller}/{file}")).exists()
@@ -170,8 +171,8 @@ impl World {
                 self.root && Path::new("/usr/bin/chrt").exists() || Path::new("/bin/chrt").exists()
             }
             Need::Plain => !self.systemd,
-            Need::Devices => self.root && (self.v1.contains("devices") || self.has_v2),
-            Need::AnyFreezer => self.root && (self.v1.contains("freezer") || self.has_v2),
+            Need::Devices => self.root && (self.v1.contains("devices") || self.v2_at.is_some()),
+            Need::AnyFreezer => self.root && (self.v1.contains("freezer") || self.v2_at.is_some()),
             Need::Systemd => self.root && self.systemd,
             Need::OwnMachine => self.root && Path::new("/rf-vm/mode").exists(),
             Need::On(controller) => self.v1.contains(controller) || self.v2.contains(controller),
@@ -215,7 +216,9 @@ impl Scene {
             test.chars().filter(char::is_ascii_alphanumeric).take(24).collect::<String>(),
             std::process::id()
         );
-        Scene { world: world.clone(), names: vec![("{g}", group.clone())], group, children: Vec::new() }
+        let v2 = world.v2_at.iter().map(|mount| ("{v2}", mount.clone()));
+        let names = [("{g}", group.clone())].into_iter().chain(v2).collect();
+        Scene { world: world.clone(), names, group, children: Vec::new() }
     }
 
     /// Starts a process that sleeps, and names its number.

@@ -7,10 +7,10 @@ const MEMORY: &[Need] = &[Need::V2("memory"), Need::V2("pids")];
 /// Before a partition could have CPUs that its siblings name.
 const OLD: &[Need] = &[Need::V2("cpuset"), Need::Plain, Need::Cpus(2), Need::Before(6, 7)];
 const EATS: &str = "start {pid} sh -c 'until [ -e {d}/go ]; do sleep 0.1; done; x=$(head -c 20000000 /dev/zero | tr \"\\0\" x); while :; do sleep 1; done'";
-const EATEN: &str = "ringfence move {g} {pid}; touch {d}/go; while [ $(cat /sys/fs/cgroup/{g}/memory.current) -lt 19000000 ]; do sleep 0.2; done";
+const EATEN: &str = "ringfence move {g} {pid}; touch {d}/go; while [ $(cat {v2}/{g}/memory.current) -lt 19000000 ]; do sleep 0.2; done";
 const OF_USER: &[Need] = &[Need::V2("memory"), Need::V2("pids"), Need::Plain, Need::OwnMachine];
 /// To a user, with one controller.
-const GIVEN: &str = "echo -memory >/sys/fs/cgroup/cgroup.subtree_control; ringfence create {g} -c pids --tasks 65534:65534 --admin 65534:65534";
+const GIVEN: &str = "echo -memory >{v2}/cgroup.subtree_control; ringfence create {g} -c pids --tasks 65534:65534 --admin 65534:65534";
 /// Runs a command line of ours as its own user, once it is in its group.
 const OWN: &str = "mkdir -m 777 {d}/said && printf '#!/bin/sh\\nuntil [ -e {d}/go ]; do sleep 0.1; done\\n{program} \"$@\" >{d}/said/all 2>&1\\ntouch {d}/said/done\\nsleep 300\\n' >{d}/own && chmod 755 {d}/own";
 const GO: &str = "touch {d}/go; until [ -e {d}/said/done ]; do sleep 0.2; done";
@@ -46,7 +46,7 @@ pub const ROWS: &[Row] = &[
         before: &[GIVEN, OWN, "as-user {pid} {d}/own create x -c memory", "ringfence move {g} {pid}", GO],
         prints: "cat {d}/said/all",
         hint: "ringfence create x --controllers memory",
-        then: Prints("cat /sys/fs/cgroup/{g}/cgroup.controllers", "memory"),
+        then: Prints("cat {v2}/{g}/cgroup.controllers", "memory"),
         after: &["ringfence delete x"],
         ..ROW
     },
@@ -68,7 +68,7 @@ pub const ROWS: &[Row] = &[
             "ringfence create {g} -c cpuset && ringfence create {g}-rt -c cpuset",
             PARTITION,
             "ringfence set {g} cpuset.cpus.partition=root",
-            "echo 0-1 >/sys/fs/cgroup/{g}-rt/cpuset.cpus",
+            "echo 0-1 >{v2}/{g}-rt/cpuset.cpus",
         ],
         prints: "ringfence doctor",
         hint: "ringfence set /{g}-rt cpuset.cpus=0",
@@ -80,7 +80,7 @@ pub const ROWS: &[Row] = &[
         before: &[GIVEN, OWN, "as-user {pid} {d}/own doctor", "ringfence move {g} {pid}", GO],
         prints: "cat {d}/said/all",
         hint: "ringfence create /{g} --controllers",
-        then: Prints("cat /sys/fs/cgroup/{g}/cgroup.controllers", "memory"),
+        then: Prints("cat {v2}/{g}/cgroup.controllers", "memory"),
         ..ROW
     },
 ];
