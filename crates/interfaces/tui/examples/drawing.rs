@@ -4,12 +4,12 @@
 
 use std::time::Duration;
 
+use crossterm::event::KeyCode;
 use exporters::view;
 use fake::Fake;
 use kernel::{Host, Kernel};
 use monitor::{Beat, Groups, Options, Sampler, Uncached};
 use ratatui_core::{backend::TestBackend, terminal::Terminal};
-use ratatui_crossterm::crossterm::event::KeyCode;
 use rustix::time::{ClockId, clock_gettime};
 use tui::{Event, Figures, Look, Model, render};
 

@@ -10,7 +10,7 @@ use std::{
     sync::mpsc::{Receiver, Sender, channel},
 };
 
-use ratatui_crossterm::crossterm::event::{self, Event as Typed, KeyEventKind};
+use crossterm::event::{self, Event as Typed, KeyEventKind};
 use signal_hook::{
     consts::{SIGHUP, SIGINT, SIGTERM},
     low_level::pipe,

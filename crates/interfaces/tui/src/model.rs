@@ -15,8 +15,8 @@ use std::{
 };
 
 use apply::Following;
+use crossterm::event::KeyEvent;
 use exporters::view::{Heading, MachineFigures, Owners, Picture, Ran, Row};
-use ratatui_crossterm::crossterm::event::KeyEvent;
 
 use crate::{
     change::{Done, Proposal, Refusal},

@@ -5,14 +5,12 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use ratatui_core::terminal::Terminal;
-use ratatui_crossterm::{
-    CrosstermBackend,
-    crossterm::{
-        cursor, execute,
-        terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
-    },
+use crossterm::{
+    cursor, execute,
+    terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
 };
+use ratatui_core::terminal::Terminal;
+use ratatui_crossterm::CrosstermBackend;
 
 use crate::error::Error;
 

@@ -1,7 +1,7 @@
 //! What each key does, by page and by the dialog in front of it.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use exporters::view::Cell;
-use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Dialog, GroupPage, Line, MachinePage, Map, Menu, Mode, Model, Page, Pane, Request, Requested};
 use crate::{

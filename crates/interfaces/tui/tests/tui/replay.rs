@@ -6,10 +6,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use fake::Fake;
 use kernel::{Host, Kernel};
 use monitor::{Beat, Groups, Options, Recorder, RecorderOptions, Sampler, Uncached};
-use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use tui::{Event, Figures, Model, Replay, Source, deliver};
 
 use crate::world::{LOOK, screen};

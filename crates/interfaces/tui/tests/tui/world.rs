@@ -9,12 +9,12 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use exporters::view::{Heading, Picture, Value};
 use fake::Fake;
 use kernel::{Host, Kernel};
 use monitor::{Beat, Groups, Options, Sampler, Uncached};
 use ratatui_core::{backend::TestBackend, style::Modifier, terminal::Terminal};
-use ratatui_crossterm::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use settings::{Controller, NoMachine, Version};
 use tui::{
     Changer, Deputy, Elastic, Error, Event, Figures, Live, Look, Model, Request, Source, deliver, render,
