@@ -5,8 +5,9 @@ export CARGO_TERM_COLOR ?= auto
 
 .PHONY: demo test test-all check bench build install deb rpm test-packages ansible monitoring web lint docs book soak fuzz clean
 
-demo: build
-	$(RINGFENCE) lab run tour
+demo:
+	scripts/install build
+	scripts/demo
 
 # on this machine's kernel, and in one virtual machine with systemd
 test:

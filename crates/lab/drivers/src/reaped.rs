@@ -57,6 +57,7 @@ mod tests {
         // the shell waits for what it starts
         let busy = "n=0; while [ $n -lt 100000 ]; do n=$((n+1)); done; exit 3";
         let begun = Instant::now();
+        #[expect(clippy::zombie_processes)] // reap() waits for it
         let child = Command::new("sh").args(["-c", &format!("sh -c '{busy}'; exit 3")]).spawn().unwrap();
         let (status, used) = reap(&child).unwrap();
         assert_eq!(status.code(), Some(3));

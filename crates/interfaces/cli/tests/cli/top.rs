@@ -8,6 +8,10 @@ use std::{
 };
 
 use libtest_mimic::Trial;
+use nix::sys::{
+    ptrace::{self, Options},
+    wait::{WaitPidFlag, waitpid},
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -20,6 +24,7 @@ const CASES: &[(&str, Body)] = &[
     ("a group is frozen and thawed on the screen", freezes),
     ("the terminal is as it was, also after SIGTERM and Ctrl-C", restored),
     ("a terminal that can't place text is refused, and without colours there are none", terminals),
+    ("a key that comes with another size of the terminal is read", at_once),
     ("the log is shown on the same screens", replay),
     ("without a terminal it prints what watch prints", printed),
 ];
@@ -258,6 +263,43 @@ fn terminals(scene: &mut Scene) {
         terminal.screen().lines().nth(11).is_some_and(|line| line.trim_end().ends_with("q quit"))
     });
     terminal.keys(&["q"]);
+    terminal.until(scene, &["ended 0"]);
+}
+
+/// Both are there before the thread that reads keys looks again.
+fn at_once(scene: &mut Scene) {
+    ready(scene);
+    let terminal = Terminal::new();
+    let (program, group) = (scene.program(), scene.group.clone());
+    terminal.line(&format!("{program} top {group}; echo ended $?"));
+    terminal.until(scene, &["group 1 of 3"]);
+    let shell = terminal.tmux(&["display-message", "-p", "#{pane_pid}"]).stdout;
+    let shell = String::from_utf8(shell).unwrap().trim().to_owned();
+    let children = fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap();
+    let top = children.split_whitespace().next().unwrap().to_owned();
+    let threads = fs::read_dir(format!("/proc/{top}/task")).unwrap().map(|thread| thread.unwrap().path());
+    let mut threads = threads.filter(|at| fs::read_to_string(at.join("comm")).unwrap().trim() == "keys");
+    let keys = threads.next().expect("a thread reads keys");
+    let keys = nix::unistd::Pid::from_raw(keys.file_name().unwrap().to_str().unwrap().parse().unwrap());
+    ptrace::seize(keys, Options::empty()).unwrap();
+    ptrace::interrupt(keys).unwrap();
+    waitpid(keys, Some(WaitPidFlag::__WALL)).unwrap();
+    let size = || {
+        let size =
+            Command::new("stty").arg("-F").arg(format!("/proc/{top}/fd/0")).arg("size").output().unwrap();
+        assert!(size.status.success(), "{size:?}");
+        size.stdout
+    };
+    let before = size();
+    terminal.tmux(&["resize-window", "-x", "60", "-y", "12"]);
+    scene.until("the other size", || size() != before);
+    scene.until("the end of the signal's handler", || {
+        let status = fs::read_to_string(format!("/proc/{top}/status")).unwrap();
+        let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:")).unwrap();
+        u64::from_str_radix(pending.trim(), 16).unwrap() == 0
+    });
+    terminal.keys(&["q"]);
+    ptrace::detach(keys, None).unwrap();
     terminal.until(scene, &["ended 0"]);
 }
 
