@@ -56,18 +56,24 @@ pub fn use_above(kernel: &dyn Kernel, at: &Hierarchy, group: &str, file: &str, t
     let limit: u64 = text.trim().parse().ok()?;
     let used = || kernel.read(at, group, usage).ok()?.trim().parse::<u64>().ok();
     let over = || used()?.checked_sub(limit).filter(|over| *over > 0);
-    let reclaim = || match over() {
-        None => Ok(()),
-        // EAGAIN: less could be reclaimed
-        Some(over) => kernel.write(at, group, RECLAIM, &over.to_string()).map_err(|errno| match errno {
-            Errno::AGAIN => Errno::BUSY,
-            other => other,
-        }),
-    };
-    let reclaimed = over().map(|_| while_it_falls(reclaim, used))?;
+    over()?;
+    let reclaimed =
+        while_it_falls(|| reclaim(over, |bytes| kernel.write(at, group, RECLAIM, &bytes.to_string())), used);
     // an older kernel has no such file: what are pages of files it drops by itself
     let dropped = if reclaimed == Err(Errno::NOENT) { cached(kernel, at, group) } else { 0 };
     used().filter(|used| used.saturating_sub(dropped) > limit)
+}
+
+/// Reclaims what is over, once; `EBUSY` while anything still is.
+fn reclaim(over: impl Fn() -> Option<u64>, write: impl Fn(u64) -> Result<(), Errno>) -> Result<(), Errno> {
+    let Some(bytes) = over() else { return Ok(()) };
+    match write(bytes) {
+        // less could be reclaimed
+        Err(Errno::AGAIN) => Err(Errno::BUSY),
+        // the use may have grown meanwhile, or the kernel counted pages that it frees late
+        Ok(()) => over().map_or(Ok(()), |_| Err(Errno::BUSY)),
+        refused => refused,
+    }
 }
 
 /// Bytes of files that nobody has to write anywhere before they go.
@@ -124,5 +130,19 @@ mod tests {
         assert_eq!(lowered(0, 100, 20), (Err(Errno::BUSY), 1 + in_vain));
         assert_eq!(while_it_falls(|| Err(Errno::INVAL), || None), Err(Errno::INVAL));
         assert_eq!(while_it_falls(|| Err(Errno::BUSY), || None), Err(Errno::BUSY));
+    }
+
+    /// A write that the kernel took as done left 84 KiB, and the limit was refused.
+    #[test]
+    fn what_is_left_after_a_write_that_was_taken_is_reclaimed_as_well() {
+        let (limit, use_now) = (20_u64, Cell::new(100_u64));
+        let over = || use_now.get().checked_sub(limit).filter(|over| *over > 0);
+        let write = |bytes: u64| {
+            use_now.set(use_now.get() - bytes.div_ceil(2));
+            Ok(())
+        };
+        assert_eq!(while_it_falls(|| reclaim(over, write), || Some(use_now.get())), Ok(()));
+        assert_eq!(use_now.get(), limit);
+        assert_eq!(reclaim(|| Some(1), |_| Err(Errno::NOENT)), Err(Errno::NOENT));
     }
 }

@@ -26,10 +26,11 @@ pub const ROWS: &[Row] = &[
         name: "a pinned unit whose CPUs a layout took is restarted",
         needs: PINNED,
         before: &[
-            NO_CPUSET,
             "printf '[Service]\\nExecStart=/bin/sleep 1000\\nCPUAffinity=1\\n' >/run/systemd/system/{g}-pinned.service",
             SERVICE,
             "systemctl start {g}-pinned.service {g}.service",
+            // systemd may turn it on as it starts a unit
+            NO_CPUSET,
             "write l.toml [groups.{g}]\nunit = \"{g}.service\"\ncpus = \"0-1\"\n",
         ],
         prints: APPLY,
