@@ -102,7 +102,7 @@ fn undone(directory: &Path, file: &[u8], under_way: bool, whole: &Record) {
     let others = stayed.chain(refused).map(|stayed| &stayed.entry);
     let entries: Vec<&Entry> = whole.entries.iter().chain(others).collect();
     for entry in &entries {
-        let Some(place) = entry.act.place() else { continue };
+        let Some(place) = entry.action.place() else { continue };
         let label = whole.head.hierarchies.get(place.hierarchy).map(|spot| &spot.label);
         let at = host.hierarchies().iter().find(|at| Some(&at.label()) == label);
         if let Some(at) = at {
@@ -113,7 +113,7 @@ fn undone(directory: &Path, file: &[u8], under_way: bool, whole: &Record) {
         made(&fake, at, STRANGER);
     }
     let near = |entry: &&Entry| {
-        let path = entry.act.place().map_or(STRANGER, |place| &place.path);
+        let path = entry.action.place().map_or(STRANGER, |place| &place.path);
         path.is_empty() || path.split('/').next() == Some(STRANGER)
     };
     let is_named = entries.iter().any(near);

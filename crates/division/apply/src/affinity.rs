@@ -10,9 +10,9 @@ use units::CpuSet;
 
 use crate::{
     Error, Unmoved,
-    act::Entry,
+    entry::Entry,
     journal::Journal,
-    performer::{Performer, bring_online, name, unwritable},
+    performer::{Performer, bring_online, unwritable},
     record::Affinity,
 };
 
@@ -196,8 +196,8 @@ fn threads(performer: &Performer<'_>, place: &Place) -> Vec<u32> {
 /// Puts threads' CPUs back after a failure, as far as that goes; says what is left.
 pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, threads: &[Affinity]) -> Vec<String> {
     let system = performer.system();
-    let group: GroupName = name(&entry.group);
-    let came = entry.act.place().map(|place| came_since(performer, place, threads)).unwrap_or_default();
+    let group: GroupName = entry.group.clone();
+    let came = entry.action.place().map(|place| came_since(performer, place, threads)).unwrap_or_default();
     let (mut left, mut lacking) = (Vec::new(), Lacking::default());
     for before in threads.iter().rev().chain(&came) {
         if system.started(before.thread) != Ok(before.started)

@@ -1,13 +1,14 @@
-//! Is something as an act would make it? Only reads.
+//! Is something as an action would make it? Only reads.
 
+use plan::Action;
 use std::path::Path;
 
-use crate::{act::Act, knob, performer::Performer};
+use crate::{knob, performer::Performer};
 
-/// Is it as the act would make it? `false` where that is unknown.
-pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
-    match act {
-        Act::Write { place, file, text } => performer.content(place, file).is_some_and(|actual| {
+/// Is it as the action would make it? `false` where that is unknown.
+pub(crate) fn is_so(performer: &Performer<'_>, action: &Action) -> bool {
+    match action {
+        Action::Write { place, file, text } => performer.content(place, file).is_some_and(|actual| {
             if settings::is_by_key(file) {
                 // weights come back to the digit
                 !file.ends_with("weight") && performer.means(place, file, text, &actual)
@@ -15,16 +16,16 @@ pub(crate) fn is_so(performer: &Performer<'_>, act: &Act) -> bool {
                 actual == text.trim_end_matches('\n')
             }
         }),
-        Act::WriteDropIn { path, text, .. } => performer.system().unit_files().read(path) == *text,
-        Act::SetKnob { knob: row, instance, text } => knob::is_so(performer, (row, instance, text)),
-        Act::CreateGroup { place } => performer.exists(place),
-        Act::RemoveGroup { place } => !performer.exists(place),
-        Act::DisableControllers { place, names } => {
+        Action::WriteDropIn { path, text, .. } => performer.system().unit_files().read(path) == *text,
+        Action::SetKnob { knob: row, instance, text } => knob::is_so(performer, (row, instance, text)),
+        Action::CreateGroup { place } => performer.exists(place),
+        Action::RemoveGroup { place } => !performer.exists(place),
+        Action::DisableControllers { place, names } => {
             let on = performer.content(place, "cgroup.subtree_control").unwrap_or_default();
             !names.iter().any(|name| on.split_whitespace().any(|word| word == name))
         }
-        Act::Mount { path, .. } => is_mounted(performer, path),
-        Act::Unmount { path, .. } => !is_mounted(performer, path),
+        Action::Mount { path, .. } => is_mounted(performer, path),
+        Action::Unmount { path, .. } => !is_mounted(performer, path),
         _ => false,
     }
 }

@@ -1,11 +1,12 @@
 //! Does the steps of a change one after the other, and rolls them back where one is refused. An undo continues after a refused
 //! step: what can be given back is given back, and the rest is named.
 
+use plan::Action;
 use std::collections::BTreeSet;
 
 use crate::{
     Error, Outcome,
-    act::{Act, Before, Entry, gives_back},
+    entry::{Before, Entry, covers, gives_back},
     journal::Journal,
     outcome::Done,
     partitions,
@@ -87,14 +88,14 @@ impl<'a> Attempt<'a> {
         }
         self.journal.begin(step).map_err(unwritable)?;
         self.note_before(step).map_err(unwritable)?;
-        if !matches!(self.entries[step].act, Act::WriteDropIn { .. } | Act::SetKnob { .. }) {
+        if !matches!(self.entries[step].action, Action::WriteDropIn { .. } | Action::SetKnob { .. }) {
             self.reload_units()?;
         }
         let entry = &self.entries[step];
         match self.performer.perform(step, entry, &mut self.journal) {
             // an older generation's step may set the same knob
             Ok(Done { note: Some(note), .. })
-                if self.is_undo() && matches!(entry.act, Act::SetKnob { .. }) =>
+                if self.is_undo() && matches!(entry.action, Action::SetKnob { .. }) =>
             {
                 self.failed.push((step, note));
             }
@@ -116,7 +117,7 @@ impl<'a> Attempt<'a> {
     fn note_before(&mut self, step: usize) -> std::io::Result<()> {
         let Attempt { performer, journal, entries, .. } = self;
         let entry = &mut entries[step];
-        let Act::Write { place, file, .. } = &entry.act else { return Ok(()) };
+        let Action::Write { place, file, .. } = &entry.action else { return Ok(()) };
         let was = match &entry.before {
             Before::New => return performer.note_default(place, file, journal),
             // systemd brought it about, and takes it back; the controller may be on for others, too
@@ -126,7 +127,7 @@ impl<'a> Attempt<'a> {
         };
         let Some(was) = was else { return Ok(()) };
         let noted = journal.was(step, &was);
-        entry.was(was);
+        crate::entry::was(entry, was);
         noted
     }
 
@@ -147,14 +148,14 @@ impl<'a> Attempt<'a> {
         for (step, words) in failed.drain(..) {
             // what an older generation's step brought back since then is no longer as this one's would be
             let later = entries.iter().enumerate().skip(step + 1).filter(|(index, _)| !steps.contains(index));
-            let later: Vec<&Act> = later.map(|(_, later)| &later.act).collect();
-            if later.iter().any(|later| later.covers(&entries[step].act)) {
+            let later: Vec<&Action> = later.map(|(_, later)| &later.action).collect();
+            if later.iter().any(|later| covers(later, &entries[step].action)) {
                 continue;
             }
             outcome.left.push(words);
             let mut source = sources.as_ref().and_then(|sources| sources.get(step)?.clone());
             if let Some(Remainder { entry, .. }) = &mut source {
-                narrow_to(entry, &entries[step].act, &later);
+                narrow_to(entry, &entries[step].action, &later);
             }
             refused.extend(source);
         }
@@ -164,13 +165,13 @@ impl<'a> Attempt<'a> {
     pub fn put_back(&mut self, &Stop { step, ref error, is_behind }: &Stop) -> Remains {
         let entries = &self.entries;
         // a step that was refused as a whole did nothing; all others may have done a part
-        let whole = match entries.get(step).map(|entry| &entry.act) {
+        let whole = match entries.get(step).map(|entry| &entry.action) {
             _ if is_behind => false,
             _ if *error == Error::Interrupted => true,
-            Some(Act::CreateGroup { .. } | Act::RemoveGroup { .. } | Act::Mount { .. }) => {
+            Some(Action::CreateGroup { .. } | Action::RemoveGroup { .. } | Action::Mount { .. }) => {
                 !matches!(error, Error::Unrecorded { .. })
             }
-            Some(Act::Write { .. }) => matches!(error, Error::Kernel(_) | Error::WouldKill { .. }),
+            Some(Action::Write { .. }) => matches!(error, Error::Kernel(_) | Error::WouldKill { .. }),
             _ => false,
         };
         let last = if whole { step.checked_sub(1) } else { Some(step).filter(|_| !entries.is_empty()) };
@@ -178,25 +179,25 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Leaves of a step what is to be tried again, as one act of its inverse was refused and the `later` ones were done.
-fn narrow_to(source: &mut Entry, refused: &Act, later: &[&Act]) {
+/// Leaves of a step what is to be tried again, as one action of its inverse was refused and the `later` ones were done.
+fn narrow_to(source: &mut Entry, refused: &Action, later: &[&Action]) {
     let Some(place) = refused.place() else { return };
-    match (&source.act, &mut source.before) {
+    match (&source.action, &mut source.before) {
         (_, Before::Owners(then)) => {
-            let has = |later: &&Act, file: Option<&str>| match later {
-                Act::RestoreOwners { place: of, owners } => of == place && gives_back(owners, file),
+            let has = |later: &&Action, file: Option<&str>| match later {
+                Action::RestoreOwners { place: of, owners } => of == place && gives_back(owners, file),
                 _ => false,
             };
             then.retain(|(file, _)| !later.iter().any(|later| has(later, file.as_deref())));
         }
         // what came with the controllers: they are not switched on again, as an older step may have switched them off
-        (Act::DisableControllers { names, .. }, Before::Controllers { off, owners, lists, .. }) => {
+        (Action::DisableControllers { names, .. }, Before::Controllers { off, owners, lists, .. }) => {
             match refused {
-                Act::RestoreOwners { .. } => {
+                Action::RestoreOwners { .. } => {
                     owners.retain(|(path, _)| *path == place.path);
                     lists.clear();
                 }
-                Act::Refill { .. } => {
+                Action::Refill { .. } => {
                     lists.retain(|(path, _)| *path == place.path);
                     owners.clear();
                 }

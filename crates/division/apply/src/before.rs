@@ -4,16 +4,16 @@ use std::collections::{HashMap, HashSet};
 
 use kernel::Hierarchy;
 use knobs::Instance;
-use plan::{Owned, Place};
+use plan::{Action, Owned, Place};
 use rustix::io::Errno;
 use settings::{Access, Version};
 use units::group_path;
 
 use crate::{
     Failure,
-    act::{Act, Before, Entry, OwnersBelow},
+    entry::{Before, Entry, OwnersBelow},
     inverse, ownership,
-    performer::{DEVICES_V1, Performer, drop_in_of_others, name},
+    performer::{DEVICES_V1, Performer, drop_in_of_others},
 };
 
 /// Looks at what all steps will change.
@@ -51,15 +51,15 @@ impl<'p, 't> Looking<'p, 't> {
     /// # Errors
     /// [`Failure::Stale`]: the machine is not as the plan takes it to be; [`Failure::Refused`].
     pub fn look(&mut self, entry: &mut Entry, planned: Option<&str>) -> Result<(), Failure> {
-        if let Act::SetKnob { instance, text, .. } = &entry.act {
+        if let Action::SetKnob { instance, text, .. } = &entry.action {
             // what an earlier step of the same change leaves there; one that is gone by now is passed over
             let earlier = self.knobs.insert(instance.clone(), text.clone());
             let now = earlier.or_else(|| self.performer.system().knobs().read(instance).ok());
             entry.before = now.map_or(Before::Nothing, Before::Knob);
             return Ok(());
         }
-        let Some(place) = entry.act.place().cloned() else { return Ok(()) };
-        if let Act::WriteDropIn { path, text, .. } = &entry.act {
+        let Some(place) = entry.action.place().cloned() else { return Ok(()) };
+        if let Action::WriteDropIn { path, text, .. } = &entry.action {
             let now = self.performer.system().unit_files().read(path);
             if let (Some(planned), Some(now)) = (planned, &now)
                 && planned != now
@@ -78,14 +78,14 @@ impl<'p, 't> Looking<'p, 't> {
             return Ok(());
         }
         let unmounted = self.performer.at(&place).is_none(); // a step of this plan mounts it
-        if let Act::CreateGroup { .. } = entry.act {
+        if let Action::CreateGroup { .. } = entry.action {
             if !unmounted && self.performer.exists(&place) && !self.removed.contains(&place) {
                 return Err(stale(format!("{} already exists", self.performer.directory(&place))));
             }
             self.made.insert(place);
             return Ok(());
         }
-        if let Act::RemoveGroup { .. } = entry.act {
+        if let Action::RemoveGroup { .. } = entry.action {
             self.removed.insert(place.clone());
         }
         if unmounted || self.made.contains(&place) {
@@ -104,21 +104,21 @@ impl<'p, 't> Looking<'p, 't> {
     }
 
     fn of(&mut self, entry: &Entry, place: &Place, planned: Option<&str>) -> Result<Before, Failure> {
-        Ok(match &entry.act {
-            Act::EnableControllers { names, .. } | Act::DisableControllers { names, .. } => {
+        Ok(match &entry.action {
+            Action::EnableControllers { names, .. } | Action::DisableControllers { names, .. } => {
                 let on = self.performer.content(place, "cgroup.subtree_control").unwrap_or_default();
                 let is_on = |name: &&String| on.split_whitespace().any(|word| word == name.as_str());
                 let off = names.iter().filter(|name| !is_on(name)).cloned().collect();
                 let children = self.children(entry, place)?;
-                let (owners, lists) = match &entry.act {
-                    Act::DisableControllers { names, .. } => {
+                let (owners, lists) = match &entry.action {
+                    Action::DisableControllers { names, .. } => {
                         (self.others(entry, place, names, &children)?, self.lists(place, names, &children))
                     }
                     _ => Default::default(),
                 };
                 Before::Controllers { off, children, owners, lists }
             }
-            Act::Write { file, text, .. } => {
+            Action::Write { file, text, .. } => {
                 let before = self.files(entry, place, (file, text), planned)?;
                 let below = self.lists_below(entry, place, (file, text))?;
                 match before {
@@ -126,12 +126,12 @@ impl<'p, 't> Looking<'p, 't> {
                     before => before,
                 }
             }
-            Act::SetDevices { .. } => self.devices(entry, place)?,
-            Act::RestoreDevices { .. } => {
+            Action::SetDevices { .. } => self.devices(entry, place)?,
+            Action::RestoreDevices { .. } => {
                 let Some(at) = self.performer.at(place) else { return Ok(Before::Nothing) };
                 Before::Devices(self.own_devices(entry, at, &place.path)?)
             }
-            Act::SetOwnership { access, .. } => {
+            Action::SetOwnership { access, .. } => {
                 let listed = self.listed(entry, place)?;
                 let names: Vec<Option<&str>> =
                     listed.iter().map(|file| Some(file.as_str())).chain([None]).collect();
@@ -143,7 +143,7 @@ impl<'p, 't> Looking<'p, 't> {
                 owners.retain(|(file, _)| each.iter().any(|(given, _)| *given == file.as_deref()));
                 Before::Owners(owners)
             }
-            Act::RestoreOwners { owners, .. } => {
+            Action::RestoreOwners { owners, .. } => {
                 // files that came since then change their owner as well
                 let listed = self.listed(entry, place)?;
                 let named = owners.iter().map(|(file, _)| file.as_deref());
@@ -152,11 +152,11 @@ impl<'p, 't> Looking<'p, 't> {
                 names.extend(others.filter(|file| !named.clone().any(|name| name == *file)));
                 Before::Owners(self.owners(entry, place, &names)?)
             }
-            Act::InheritSet { file, .. } => match self.performer.content(place, file) {
+            Action::InheritSet { file, .. } => match self.performer.content(place, file) {
                 Some(now) => Before::Files(vec![(file.clone(), now)]),
                 None => Before::Absent,
             },
-            Act::RemoveGroup { .. } => self.group(entry, place)?,
+            Action::RemoveGroup { .. } => self.group(entry, place)?,
             _ => Before::Nothing,
         })
     }
@@ -220,7 +220,7 @@ impl<'p, 't> Looking<'p, 't> {
         if let (Some(planned), None) = (planned, &earlier)
             && planned.trim_end() != now.trim_end()
         {
-            let group = name(&entry.group);
+            let group = entry.group.clone();
             return Err(stale(format!(
                 "{file} of group '{group}' was '{planned}' when this was planned and is '{now}' now"
             )));

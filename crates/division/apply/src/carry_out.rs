@@ -4,23 +4,23 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use facts::UNIT_SLICE;
-use kernel::Hierarchy;
+use kernel::{GroupName, Hierarchy};
 use layout::Latency;
-use plan::{Dropped, is_reserve};
+use plan::{Action, Dropped, is_reserve};
 use units::group_path;
 
 use crate::{
     Error, Failure, Lock, Meta, Outcome, Target,
-    act::{Act, Before, Entry},
     attempt::{Attempt, Stop},
     before::Looking,
     directories,
+    entry::{Before, Entry},
     journal::Journal,
     knob,
     lasting::{self, Known},
     partitions,
     pending::settle_files,
-    performer::{Performer, name},
+    performer::Performer,
     prune::{prune, settle},
     record::{Ending, FORMAT, Head, Kind, Result as End, Summary},
     remainder::Remainder,
@@ -103,7 +103,8 @@ pub(crate) fn carry_out(
 /// Reads what is there before the change.
 fn look(lock: &Lock, performer: &mut Performer<'_>, change: &mut Change<'_>) -> Result<(), Failure> {
     let drop_ins = known_drop_ins(lock, performer.target, change)?;
-    let is_new = |entry: &Entry| matches!(&entry.act, Act::WriteDropIn { path, .. } if !drop_ins.names(path));
+    let is_new =
+        |entry: &Entry| matches!(&entry.action, Action::WriteDropIn { path, .. } if !drop_ins.names(path));
     // one of which no record is left is this generation's from now on, to be removed by its undo
     let (adopted, decided) = std::mem::take(&mut change.decided).into_iter().partition(is_new);
     change.decided = decided;
@@ -115,9 +116,9 @@ fn look(lock: &Lock, performer: &mut Performer<'_>, change: &mut Change<'_>) -> 
     {
         looking.look(entry, *planned)?;
     }
-    for entry in change.decided.iter_mut().filter(|entry| matches!(entry.act, Act::Write { .. })) {
+    for entry in change.decided.iter_mut().filter(|entry| matches!(entry.action, Action::Write { .. })) {
         // of a unit that does not run systemd will do it
-        if entry.act.place().is_some_and(|place| performer.exists(place)) {
+        if entry.action.place().is_some_and(|place| performer.exists(place)) {
             looking.look(entry, None)?;
         }
     }
@@ -208,7 +209,7 @@ pub(crate) fn carry_out_unrecorded(target: Target<'_>, mut entries: Vec<Entry>) 
 
 /// What drop-in files contain by the records; not looked for unless the change has some.
 fn known_drop_ins(lock: &Lock, target: Target<'_>, change: &Change<'_>) -> Result<Known, Failure> {
-    let writes = |entry: &Entry| matches!(entry.act, Act::WriteDropIn { .. });
+    let writes = |entry: &Entry| matches!(entry.action, Action::WriteDropIn { .. });
     let mut known = Known::default();
     if change.entries.iter().chain(&change.decided).any(writes) {
         let last = lasting::last(lock.state(), target)?;
@@ -230,19 +231,19 @@ pub(crate) fn refused_steps(
     generation: u32,
 ) -> Vec<Remainder> {
     let refused = entries.iter().enumerate().filter_map(|(step, entry)| {
-        if let Act::SetKnob { .. } = &entry.act {
+        if let Action::SetKnob { .. } = &entry.action {
             let is_left = remains.steps.contains(&step) && knob::is_left(performer, step, entry);
             return Remainder::of(generation, step, entry, &performer.hierarchies).filter(|_| is_left);
         }
-        if let Act::Mount { .. } = &entry.act {
+        if let Action::Mount { .. } = &entry.action {
             let is_left = remains.steps.contains(&step);
             return Remainder::of(generation, step, entry, &performer.hierarchies).filter(|_| is_left);
         }
-        let place = entry.act.place()?;
-        let stays = match (&entry.act, &entry.before) {
-            (Act::WriteDropIn { .. }, _) => remains.steps.contains(&step),
-            (Act::CreateGroup { .. }, _) | (_, Before::New) if performer.is_remade(place) => false,
-            (Act::CreateGroup { .. }, _) => performer.exists(place),
+        let place = entry.action.place()?;
+        let stays = match (&entry.action, &entry.before) {
+            (Action::WriteDropIn { .. }, _) => remains.steps.contains(&step),
+            (Action::CreateGroup { .. }, _) | (_, Before::New) if performer.is_remade(place) => false,
+            (Action::CreateGroup { .. }, _) => performer.exists(place),
             // a group that has to stay has lost its limits, but for those that could not be lifted
             (_, Before::New) => performer.exists(place) && remains.steps.contains(&step),
             (_, Before::Absent) => false,
@@ -255,8 +256,8 @@ pub(crate) fn refused_steps(
 
 /// A frozen process can't finish its change, and would keep the lock.
 fn refuse_to_freeze_itself(target: Target<'_>, entries: &[Entry]) -> Result<(), Error> {
-    let freezes = |entry: &Entry| match &entry.act {
-        Act::Write { place, file, text } => match (file.as_str(), text.trim()) {
+    let freezes = |entry: &Entry| match &entry.action {
+        Action::Write { place, file, text } => match (file.as_str(), text.trim()) {
             ("freezer.state", "FROZEN") | ("cgroup.freeze", "1") => {
                 Some((place.clone(), entry.group.clone()))
             }
@@ -264,7 +265,7 @@ fn refuse_to_freeze_itself(target: Target<'_>, entries: &[Entry]) -> Result<(), 
         },
         _ => None,
     };
-    let frozen: Vec<(plan::Place, String)> = entries.iter().filter_map(freezes).collect();
+    let frozen: Vec<(plan::Place, GroupName)> = entries.iter().filter_map(freezes).collect();
     if frozen.is_empty() {
         return Ok(());
     }
@@ -274,33 +275,33 @@ fn refuse_to_freeze_itself(target: Target<'_>, entries: &[Entry]) -> Result<(), 
         let at = target.host.hierarchies().get(place.hierarchy);
         let path = at.and_then(|at| at.below_mount(own.get(place.hierarchy)?.as_ref()?));
         if path.is_some_and(|path| group_path::is_at_or_below(&path, &place.path)) {
-            return Err(Error::FreezesItself { group: name(&group) });
+            return Err(Error::FreezesItself { group });
         }
     }
     Ok(())
 }
 
 fn refuse_foreign(entries: &[Entry]) -> Result<(), Failure> {
-    let is_ours = |entry: &&Entry| match &entry.act {
+    let is_ours = |entry: &&Entry| match &entry.action {
         // our own file of a unit
-        Act::WriteDropIn { .. } => true,
+        Action::WriteDropIn { .. } => true,
         // what the slices above a unit reserve for its partition
-        Act::Write { place, file, .. } if is_reserve(place, file) => true,
+        Action::Write { place, file, .. } if is_reserve(place, file) => true,
         // CPUs are reserved for partitions on the whole way to them, also in the slice that our unit is in
-        act => act.place().is_some_and(|place| place.path == UNIT_SLICE),
+        action => action.place().is_some_and(|place| place.path == UNIT_SLICE),
     };
     let entries = entries.iter().filter(|entry| !is_ours(entry));
-    let groups: BTreeSet<&str> = entries.map(|entry| entry.group.as_str()).collect();
+    let groups: BTreeSet<&GroupName> = entries.map(|entry| &entry.group).collect();
     for group in groups {
-        kernel::refuse_foreign(&name(group), kernel::Change::Settings(&Vec::new)).map_err(Error::from)?;
+        kernel::refuse_foreign(group, kernel::Change::Settings(&Vec::new)).map_err(Error::from)?;
     }
     Ok(())
 }
 
 /// To whom the groups that are made go at once.
 fn heirs(entries: &[Entry]) -> HashMap<plan::Place, plan::Ownership> {
-    let given = entries.iter().filter_map(|entry| match &entry.act {
-        Act::SetOwnership { place, access } => Some((place.clone(), *access)),
+    let given = entries.iter().filter_map(|entry| match &entry.action {
+        Action::SetOwnership { place, access } => Some((place.clone(), *access)),
         _ => None,
     });
     given.collect()

@@ -2,13 +2,13 @@
 //! kernel made of them.
 
 use kernel::Host;
-use plan::{Dropped, SettingRequest, Write};
+use plan::{Action, Dropped, SettingRequest, Write};
 use settings::{Fidelity, Side, Value};
 
 use crate::{
     Error, Failure, Lock, Meta, Originals, Running, Target,
-    act::{Act, Entry},
     carry_out::{self, carry_out, carry_out_unrecorded},
+    entry::Entry,
     originals::written,
     pending::refuse_while_waiting,
     preview::Before,
@@ -155,16 +155,16 @@ impl<'a> Requested<'a> {
 
     /// Files first, in the order of their writes, then device programs.
     fn entries(&self) -> Vec<Entry> {
-        let entry = |request: &SettingRequest, act: Act, why: Option<&str>| Entry {
-            group: request.group.to_string(),
-            act,
+        let entry = |request: &SettingRequest, action: Action, why: Option<&str>| Entry {
+            group: request.group.clone(),
+            action,
             why: why.unwrap_or("requested").to_owned(),
             restores: false,
-            before: crate::act::Before::default(),
+            before: crate::entry::Before::default(),
         };
         let written = self.writes.iter().map(|write| {
             let (place, file, text) = (write.place.clone(), write.file.clone(), write.text.clone());
-            entry(&self.requests[write.requests[0]], Act::Write { place, file, text }, write.why)
+            entry(&self.requests[write.requests[0]], Action::Write { place, file, text }, write.why)
         });
         let programs = self.requests.iter().filter(|request| is_by_program(request));
         let programmed = programs.flat_map(|request| {
@@ -174,7 +174,7 @@ impl<'a> Requested<'a> {
             };
             rules.iter().map(move |rule| {
                 let (place, setting) = (request.place.clone(), request.found.setting.name.to_owned());
-                entry(request, Act::SetDevices { place, setting, rule: rule.to_string() }, None)
+                entry(request, Action::SetDevices { place, setting, rule: rule.to_string() }, None)
             })
         });
         written.chain(programmed).collect()

@@ -1,7 +1,7 @@
 //! Elastic groups of the layout in effect: whether what one has is within its bounds, and the change of its CPUs.
 
 use kernel::{GroupName, Host};
-use plan::{CPUS, Place};
+use plan::{Action, CPUS, Place};
 use policy::{Elastic, Scope};
 use serde::Serialize;
 use settings::{Controller, Version};
@@ -9,9 +9,10 @@ use units::{CpuSet, group_path};
 
 use crate::{
     Error, Originals, Presence, Target,
-    act::{Act, Entry},
     carry_out::carry_out_unrecorded,
+    entry::Entry,
     originals::{Noted, Original},
+    performer::name,
     reading::content,
 };
 
@@ -213,11 +214,11 @@ pub(crate) fn lists(
 /// top down, and then shrink from the deepest up.
 pub(crate) fn entries(group: &str, why: &str, lists: &[List]) -> Vec<Entry> {
     let entry = |place: &Place, cpus: &CpuSet| Entry {
-        group: group.to_owned(),
-        act: Act::Write { place: place.clone(), file: CPUS.to_owned(), text: cpus.to_string() },
+        group: name(group),
+        action: Action::Write { place: place.clone(), file: CPUS.to_owned(), text: cpus.to_string() },
         why: why.to_owned(),
         restores: false,
-        before: crate::act::Before::default(),
+        before: crate::entry::Before::default(),
     };
     let changing = || lists.iter().filter(|list| list.now != list.to);
     let grow = changing().filter(|list| !list.to.is_subset(&list.now));

@@ -4,9 +4,9 @@ use plan::{Action, LintKind, Plan, Step};
 
 use crate::{
     Failure, Lock, Meta, Outcome, Resizes, Target,
-    act::{Act, Entry},
     carry_out::{Change, carry_out},
     directories,
+    entry::Before,
     frequencies::give_back,
     lasting,
     pending::refuse_while_waiting,
@@ -24,18 +24,10 @@ use crate::{
 pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Result<Outcome, Failure> {
     recover(lock, target)?;
     refuse_while_waiting(lock.state(), target)?;
-    let planned = plan.steps.iter().map(|step| match &step.action {
-        Action::Write { before, .. } => before.as_deref(),
-        _ => None,
-    });
+    let is_write = |step: &Step| matches!(step.action, Action::Write { .. });
+    let planned = plan.steps.iter().map(|step| step.before.as_deref().filter(|_| is_write(step)));
     let planned: Vec<Option<&str>> = planned.collect();
-    let entry = |step: &Step| Entry {
-        group: step.group.to_string(),
-        act: act(&step.action),
-        why: step.why.clone(),
-        restores: step.restores,
-        before: Default::default(),
-    };
+    let entry = |step: &Step| step.clone().with(Before::Nothing);
     let left = plan.lints.iter().filter(|lint| lint.kind == LintKind::Leftover);
     let left: Vec<String> = left.map(|lint| lint.message.clone()).collect();
     let change = Change {
@@ -126,30 +118,4 @@ fn is_known(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Result
     let last = lasting::last(lock.state(), target)?;
     let known = |last: &Summary| last.is_done() && last.head.layout && last.head.dropped == *dropped;
     Ok(dropped.is_empty() || last.as_ref().is_some_and(known))
-}
-
-fn act(action: &Action) -> Act {
-    match action.clone() {
-        Action::Mount { controllers, name, path } => {
-            let words = controllers.iter().filter_map(|controller| controller.name(settings::Version::V1));
-            Act::Mount { controllers: words.map(str::to_owned).collect(), name, path: path.into() }
-        }
-        Action::CreateGroup { place } => Act::CreateGroup { place },
-        Action::EnableControllers { place, names } => Act::EnableControllers { place, names },
-        Action::Write { place, file, text, .. } => Act::Write { place, file, text },
-        Action::WriteDropIn { place, unit, path, text, .. } => {
-            Act::WriteDropIn { place, unit, path: path.into(), text }
-        }
-        Action::SetKnob { knob, instance, text, .. } => Act::SetKnob { knob, instance, text },
-        Action::SetDevices { place, setting, rule } => Act::SetDevices { place, setting, rule },
-        Action::SetOwnership { place, access } => Act::SetOwnership { place, access },
-        Action::MoveTasksAway { place, cpus, to } => Act::MoveTasksAway { place, cpus, to },
-        Action::MoveTasks { place, tasks } => Act::MoveTasks { place, tasks },
-        Action::ReturnTasks { place, tasks } => Act::ReturnTasks { place, tasks },
-        Action::RemoveGroup { place } => Act::RemoveGroup { place },
-        Action::DisableControllers { place, names } => Act::DisableControllers { place, names },
-        Action::RestoreOwners { place, owners } => Act::RestoreOwners { place, owners },
-        Action::RestoreDevices { place, rules } => Act::RestoreDevices { place, rules },
-        Action::RestoreAffinities { place, threads } => Act::RestoreAffinities { place, threads },
-    }
 }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::{
     Failure, State, Target,
-    act::Entry,
+    entry::Entry,
     lasting,
     made::renamed,
     record::{By, Ending, Head, Record, Summary},
@@ -167,7 +167,7 @@ pub fn is_gone(state: &State, target: Target<'_>, generation: u32) -> bool {
     let here = record.head.here(target.host);
     let is_there = |entry: &Entry| {
         // what is mounted, or is not, has no group
-        let Some(place) = entry.act.place() else { return true };
+        let Some(place) = entry.action.place() else { return true };
         let Some(place) = here(place) else { return false };
         let place = renamed.get(&place).unwrap_or(&place);
         let at = target.host.hierarchies().get(place.hierarchy);

@@ -10,7 +10,6 @@ use plan::{Action, Ownership, Place, is_reserve, target_key};
 
 use crate::{
     Target,
-    act::Act,
     record::{Head, Record},
 };
 
@@ -59,7 +58,7 @@ pub(crate) fn drop_undecided(head: &Head, target: Target<'_>, groups: &mut Group
         });
     }
     for place in head.dropped.gone.iter().filter_map(&here) {
-        let gone = Act::RemoveGroup { place: place.clone() };
+        let gone = Action::RemoveGroup { place: place.clone() };
         groups.values_mut().for_each(|decided| decided.forget(&gone, &place));
     }
     for place in head.dropped.owners.iter().filter_map(&here) {
@@ -102,15 +101,15 @@ impl Decided {
     }
 
     /// Drops what a later layout no longer requests and has brought back.
-    fn forget(&mut self, act: &Act, place: &Place) {
-        match act {
-            Act::RemoveGroup { .. } => {
+    fn forget(&mut self, action: &Action, place: &Place) {
+        match action {
+            Action::RemoveGroup { .. } => {
                 self.places.remove(place);
                 self.writes.retain(|(of, ..), _| of != place);
                 self.owners.remove(place);
                 self.rules.remove(place);
             }
-            Act::Write { file, text, .. } => {
+            Action::Write { file, text, .. } => {
                 let key = target_key(file, text);
                 let same = |of: &Place, other: &str, line: &str| of == place && other == file && line == key;
                 // a device's rule is taken back through the opposite file
@@ -122,14 +121,14 @@ impl Decided {
                     self.rules.remove(place);
                 }
             }
-            Act::WriteDropIn { path, .. }
+            Action::WriteDropIn { path, .. }
                 if self.drop_in.as_ref().is_some_and(|known| known.path == *path) =>
             {
                 self.drop_in = None;
                 self.places.remove(place);
             }
-            Act::RestoreDevices { .. } => drop(self.rules.remove(place)),
-            Act::RestoreOwners { .. } | Act::SetOwnership { .. } => drop(self.owners.remove(place)),
+            Action::RestoreDevices { .. } => drop(self.rules.remove(place)),
+            Action::RestoreOwners { .. } | Action::SetOwnership { .. } => drop(self.owners.remove(place)),
             _ => {}
         }
     }
@@ -144,23 +143,24 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
     }
     let steps = record.entries.iter().enumerate().map(|(step, entry)| (Some(step), entry));
     for (step, entry) in steps.chain(record.decided.iter().map(|entry| (None, entry))) {
-        let Some(place) = entry.act.place().and_then(&here) else { continue };
-        if matches!(&entry.act, Act::Write { file, .. } if is_reserve(&place, file)) {
+        let Some(place) = entry.action.place().and_then(&here) else { continue };
+        if matches!(&entry.action, Action::Write { file, .. } if is_reserve(&place, file)) {
             continue;
         }
         if entry.restores {
-            groups.values_mut().for_each(|group| group.forget(&entry.act, &place));
+            groups.values_mut().for_each(|group| group.forget(&entry.action, &place));
             continue;
         }
-        if let Act::WriteDropIn { path, text: Some(_), .. } = &entry.act {
+        let named = entry.group.to_string();
+        if let Action::WriteDropIn { path, text: Some(_), .. } = &entry.action {
             // the unit may have been another group of an earlier layout
             let is_same = |known: &Decided| known.drop_in.as_ref().is_some_and(|of| of.path == *path);
-            groups.retain(|name, known| *name == entry.group || !is_same(known));
+            groups.retain(|name, known| *name == named || !is_same(known));
         }
-        let group = groups.entry(entry.group.clone()).or_default();
+        let group = groups.entry(named).or_default();
         group.generation = record.head.generation;
-        match &entry.act {
-            Act::Write { file, text, .. } => {
+        match &entry.action {
+            Action::Write { file, text, .. } => {
                 let key = target_key(file, text);
                 let actual = step.and_then(|step| read_back.get(&step)).map(|actual| (*actual).clone());
                 let found = || match (entry.before.files(), step) {
@@ -174,10 +174,10 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
                 }
                 group.writes.insert((place, file.clone(), key.to_owned()), (text.clone(), actual));
             }
-            Act::CreateGroup { .. } => {
+            Action::CreateGroup { .. } => {
                 group.places.insert(place);
             }
-            Act::WriteDropIn { unit, path, text: Some(text), .. } => {
+            Action::WriteDropIn { unit, path, text: Some(text), .. } => {
                 let (unit, path, text) = (unit.clone(), path.clone(), text.clone());
                 // the unit may be in another slice than before
                 if let Some(old) = group.drop_in.take().filter(|old| old.place != place) {
@@ -187,11 +187,11 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
                 group.places.insert(place.clone());
                 group.drop_in = Some(DropIn { place, unit, path, text });
             }
-            Act::SetDevices { setting, rule, .. } => {
+            Action::SetDevices { setting, rule, .. } => {
                 group.places.insert(place.clone());
                 group.rules.entry(place).or_default().push((setting.clone(), rule.clone()));
             }
-            Act::SetOwnership { access, .. } => {
+            Action::SetOwnership { access, .. } => {
                 group.places.insert(place.clone());
                 group.owners.insert(place, *access);
             }

@@ -1,11 +1,11 @@
-//! From a step and what was there before it to the acts that put that back, in the order in which they are done.
+//! From a step and what was there before it to the actions that put that back, in the order in which they are done.
 //! Data only: whether it is still needed is seen on the machine.
 
-use plan::Place;
+use plan::{Action, Place};
 use settings::{DeviceClass, DeviceRule, Value, Version};
 
 use crate::{
-    act::{Act, Before, Entry},
+    entry::{Before, Entry},
     performer::DEVICES_V1,
     record::Affinity,
 };
@@ -14,86 +14,91 @@ use crate::{
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inverse {
     /// In this order.
-    pub acts: Vec<Act>,
+    pub actions: Vec<Action>,
     /// Why not, or not wholly.
     pub cannot: Option<String>,
 }
 
-/// The acts that undo a step, but for [`Before::New`] and [`Before::Group`]: those are the whole group's.
+/// The actions that undo a step, but for [`Before::New`] and [`Before::Group`]: those are the whole group's.
 /// `affinities`: what threads had before this step, as it came.
 pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
-    let acts = |acts: Vec<Act>| Inverse { acts, cannot: None };
-    match (&entry.act, &entry.before) {
-        (Act::Mount { controllers, name, path }, _) => {
+    let actions = |actions: Vec<Action>| Inverse { actions, cannot: None };
+    match (&entry.action, &entry.before) {
+        (Action::Mount { controllers, name, path }, _) => {
             let (controllers, name, path) = (controllers.clone(), name.clone(), path.clone());
-            acts(vec![Act::Unmount { controllers, name, path }])
+            actions(vec![Action::Unmount { controllers, name, path }])
         }
-        (Act::Unmount { controllers, name, path }, _) => {
+        (Action::Unmount { controllers, name, path }, _) => {
             let (controllers, name, path) = (controllers.clone(), name.clone(), path.clone());
-            acts(vec![Act::Mount { controllers, name, path }])
+            actions(vec![Action::Mount { controllers, name, path }])
         }
-        (Act::WriteDropIn { place, unit, path, .. }, Before::DropIn(text)) => {
+        (Action::WriteDropIn { place, unit, path, .. }, Before::DropIn(text)) => {
             let (place, unit, path) = (place.clone(), unit.clone(), path.clone());
-            acts(vec![Act::WriteDropIn { place, unit, path, text: text.clone() }])
+            actions(vec![Action::WriteDropIn { place, unit, path, text: text.clone() }])
         }
-        (Act::SetKnob { knob, instance, text }, Before::Knob(before)) => {
+        (Action::SetKnob { knob, instance, text }, Before::Knob(before)) => {
             let back = knobs::find(knob).map_or(before.as_str(), |row| row.plain(before));
-            let back = (back != text).then(|| Act::SetKnob {
+            let back = (back != text).then(|| Action::SetKnob {
                 knob: knob.clone(),
                 instance: instance.clone(),
                 text: back.to_owned(),
             });
-            acts(back.into_iter().collect())
+            actions(back.into_iter().collect())
         }
-        (Act::CreateGroup { place }, _) => acts(vec![Act::RemoveGroup { place: place.clone() }]),
-        (Act::EnableControllers { place, .. }, Before::Controllers { off, .. }) if !off.is_empty() => {
-            acts(vec![Act::DisableControllers { place: place.clone(), names: off.clone() }])
+        (Action::CreateGroup { place }, _) => actions(vec![Action::RemoveGroup { place: place.clone() }]),
+        (Action::EnableControllers { place, .. }, Before::Controllers { off, .. }) if !off.is_empty() => {
+            actions(vec![Action::DisableControllers { place: place.clone(), names: off.clone() }])
         }
-        (Act::DisableControllers { place, names }, Before::Controllers { off, owners, lists, .. }) => {
+        (Action::DisableControllers { place, names }, Before::Controllers { off, owners, lists, .. }) => {
             let names: Vec<String> = names.iter().filter(|name| !off.contains(name)).cloned().collect();
-            let all = (!names.is_empty()).then(|| Act::EnableControllers { place: place.clone(), names });
-            let owners = owners
-                .iter()
-                .map(|(path, owners)| Act::RestoreOwners { place: at(place, path), owners: owners.clone() });
+            let all = (!names.is_empty()).then(|| Action::EnableControllers { place: place.clone(), names });
+            let owners = owners.iter().map(|(path, owners)| Action::RestoreOwners {
+                place: at(place, path),
+                owners: owners.clone(),
+            });
             let lists = lists
                 .iter()
-                .map(|(path, files)| Act::Refill { place: at(place, path), files: files.clone() });
-            acts(all.into_iter().chain(lists).chain(owners).collect())
+                .map(|(path, files)| Action::Refill { place: at(place, path), files: files.clone() });
+            actions(all.into_iter().chain(lists).chain(owners).collect())
         }
-        (Act::Write { place, file, text }, Before::Files(files)) => {
+        (Action::Write { place, file, text }, Before::Files(files)) => {
             written(entry, place, (file, text), files)
         }
-        (Act::Write { place, file, text }, Before::ListsBelow { own, below }) => {
+        (Action::Write { place, file, text }, Before::ListsBelow { own, below }) => {
             let mut inverse = written(entry, place, (file, text), own);
             below.iter().for_each(|(path, list)| inverse.add_given_back(place, text, path, list));
             inverse
         }
-        (Act::InheritSet { place, file }, Before::Files(files)) => {
+        (Action::InheritSet { place, file }, Before::Files(files)) => {
             let now = Entry {
-                act: Act::Write { place: place.clone(), file: file.clone(), text: String::new() },
+                action: Action::Write { place: place.clone(), file: file.clone(), text: String::new() },
                 ..entry.clone()
             };
             written(&now, place, (file, ""), files)
         }
-        (Act::SetDevices { place, .. } | Act::RestoreDevices { place, .. }, Before::Devices(rules)) => {
-            acts(vec![Act::RestoreDevices { place: place.clone(), rules: rules.clone() }])
+        (Action::SetDevices { place, .. } | Action::RestoreDevices { place, .. }, Before::Devices(rules)) => {
+            actions(vec![Action::RestoreDevices { place: place.clone(), rules: rules.clone() }])
         }
         (
-            Act::SetDevices { place, .. } | Act::RestoreDevices { place, .. },
+            Action::SetDevices { place, .. } | Action::RestoreDevices { place, .. },
             Before::DevicesBelow { own, below },
         ) => {
-            let own = Act::RestoreDevices { place: place.clone(), rules: own.clone() };
-            let below = below.iter().map(|(path, rules)| Act::RestoreDevices {
+            let own = Action::RestoreDevices { place: place.clone(), rules: own.clone() };
+            let below = below.iter().map(|(path, rules)| Action::RestoreDevices {
                 place: at(place, path),
                 rules: Some(rules.clone()),
             });
-            acts(std::iter::once(own).chain(below).collect())
+            actions(std::iter::once(own).chain(below).collect())
         }
-        (Act::SetOwnership { place, .. } | Act::RestoreOwners { place, .. }, Before::Owners(owners)) => {
-            acts(vec![Act::RestoreOwners { place: place.clone(), owners: owners.clone() }])
-        }
-        (Act::MoveTasksAway { place, .. } | Act::RestoreAffinities { place, .. }, _) => {
-            acts(vec![Act::RestoreAffinities { place: place.clone(), threads: first_of_each(affinities) }])
+        (
+            Action::SetOwnership { place, .. } | Action::RestoreOwners { place, .. },
+            Before::Owners(owners),
+        ) => actions(vec![Action::RestoreOwners { place: place.clone(), owners: owners.clone() }]),
+        (Action::MoveTasksAway { place, .. } | Action::RestoreAffinities { place, .. }, _) => {
+            actions(vec![Action::RestoreAffinities {
+                place: place.clone(),
+                threads: first_of_each(affinities),
+            }])
         }
         _ => Inverse::default(),
     }
@@ -126,7 +131,7 @@ impl Inverse {
             ));
             return;
         };
-        self.acts.extend(rules.into_iter().map(|text| Act::Write {
+        self.actions.extend(rules.into_iter().map(|text| Action::Write {
             place: at(above, path),
             file: "devices.allow".to_owned(),
             text,
@@ -135,10 +140,11 @@ impl Inverse {
 }
 
 fn written(entry: &Entry, place: &Place, (file, text): (&str, &str), files: &[(String, String)]) -> Inverse {
-    let write = |file: &str, text: String| Act::Write { place: place.clone(), file: file.to_owned(), text };
+    let write =
+        |file: &str, text: String| Action::Write { place: place.clone(), file: file.to_owned(), text };
     let Some(((shown, before), with)) = files.split_first() else {
         let cannot = format!("{file} of group '{}' was written '{text}', which can't be undone", entry.group);
-        return Inverse { acts: Vec::new(), cannot: Some(cannot) };
+        return Inverse { actions: Vec::new(), cannot: Some(cannot) };
     };
     let texts = if shown == DEVICES_V1 {
         device_rules(file, text, before)
@@ -148,21 +154,21 @@ fn written(entry: &Entry, place: &Place, (file, text): (&str, &str), files: &[(S
             None if settings::is_by_key(file) => {
                 let cannot =
                     format!("{file} of group '{}' was '{before}', which cannot be read", entry.group);
-                return Inverse { acts: Vec::new(), cannot: Some(cannot) };
+                return Inverse { actions: Vec::new(), cannot: Some(cannot) };
             }
             None => vec![(file.to_owned(), plain(file, before))],
         }
     };
     if matches!(shown.as_str(), plan::CPUS | "cpuset.mems") && before.trim().is_empty() {
         // the kernel takes no empty list where tasks are in the group or below it
-        let act = Act::InheritSet { place: place.clone(), file: shown.clone() };
-        return Inverse { acts: vec![act], cannot: None };
+        let action = Action::InheritSet { place: place.clone(), file: shown.clone() };
+        return Inverse { actions: vec![action], cannot: None };
     }
-    let mut acts: Vec<Act> = texts.into_iter().map(|(file, text)| write(&file, text)).collect();
-    acts.extend(with.iter().map(|(file, text)| write(file, plain(file, text))));
+    let mut actions: Vec<Action> = texts.into_iter().map(|(file, text)| write(&file, text)).collect();
+    actions.extend(with.iter().map(|(file, text)| write(file, plain(file, text))));
     let cannot = (file == "cgroup.type" && before != text)
         .then(|| format!("group '{}' stays threaded: the kernel knows no way back", entry.group));
-    if cannot.is_some() { Inverse { acts: Vec::new(), cannot } } else { Inverse { acts, cannot } }
+    if cannot.is_some() { Inverse { actions: Vec::new(), cannot } } else { Inverse { actions, cannot } }
 }
 
 /// The text that restores a file's content.

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use kernel::GroupName;
 use knobs::{Encoding, Instance, Isolation, Knob, Per, Seen, Want};
 use plan::{Action, Lint, LintKind, Plan, Step};
 use serde::Serialize;
@@ -10,7 +11,7 @@ use units::CpuSet;
 
 use crate::{
     Drift, Target,
-    act::{Act, Before},
+    entry::Before,
     knob::{is_ours, of_no_partition},
     performer::name,
     record::Record,
@@ -20,7 +21,7 @@ use crate::{
 /// What one place was given.
 #[derive(Debug)]
 pub(crate) struct Given {
-    group: String,
+    group: GroupName,
     /// What was there before the first.
     before: String,
     /// What was written, with what the kernel made of it.
@@ -38,8 +39,8 @@ pub(crate) fn given<'r>(
     stayed: impl IntoIterator<Item = &'r Remainder>,
 ) -> Knobs {
     let left = stayed.into_iter().filter_map(|stayed| {
-        let (Act::SetKnob { knob, instance, text }, Before::Knob(before)) =
-            (&stayed.entry.act, &stayed.entry.before)
+        let (Action::SetKnob { knob, instance, text }, Before::Knob(before)) =
+            (&stayed.entry.action, &stayed.entry.before)
         else {
             return None;
         };
@@ -51,7 +52,7 @@ pub(crate) fn given<'r>(
     let mut given: Knobs = left.collect::<Vec<_>>().into_iter().rev().collect();
     for record in records {
         for (step, entry) in record.entries.iter().enumerate() {
-            let Act::SetKnob { knob, instance, text } = &entry.act else { continue };
+            let Action::SetKnob { knob, instance, text } = &entry.action else { continue };
             let key = (knob.clone(), instance.clone());
             let Before::Knob(before) = &entry.before else { continue };
             let actual = record.actual.iter().find(|(of, _)| *of == step).map(|(_, actual)| actual.clone());
@@ -62,8 +63,12 @@ pub(crate) fn given<'r>(
                 }
                 continue;
             }
-            let new =
-                || Given { group: String::new(), before: before.clone(), texts: Vec::new(), refused: None };
+            let new = || Given {
+                group: GroupName::base(),
+                before: before.clone(),
+                texts: Vec::new(),
+                refused: None,
+            };
             let known = given.entry(key).or_insert_with(new);
             known.group.clone_from(&entry.group);
             // what a later generation wrote over is no longer ours; partitions bring CPUs of threads back
@@ -119,7 +124,7 @@ pub(crate) fn narrow_threads(target: Target<'_>, given: &Knobs, plan: &Plan) -> 
     };
     let row = knobs::KNOBS.iter().find(|row| row.encoding == Encoding::Affinity);
     let group = plan.isolation.as_ref().and_then(|isolation| isolation.requests.first());
-    let group = group.map(|request| request.group.clone());
+    let group = group.map(|request| name(&request.group));
     let group = group.or_else(|| given.values().next().map(|known| known.group.clone()));
     let (Some(row), Some(group), Some(usual)) = (row, group, of_no_partition(target)) else {
         return Vec::new();
@@ -134,8 +139,8 @@ pub(crate) fn narrow_threads(target: Target<'_>, given: &Knobs, plan: &Plan) -> 
     let narrow = seen.filter(|seen| seen.text.parse().ok().as_ref() != Some(&usual) && !set(&seen.instance));
     let step = |seen: Seen| {
         let (knob, text, before) = (seen.knob, seen.text.clone(), Some(seen.text));
-        let action = Action::SetKnob { knob, instance: seen.instance, text, before };
-        Step::new(name(&group), action, "has these CPUs after a roll-back and an undo too".to_owned())
+        let action = Action::SetKnob { knob, instance: seen.instance, text };
+        Step::new(group.clone(), action, "has these CPUs after a roll-back and an undo too").was(before)
     };
     narrow.map(step).collect()
 }
@@ -157,14 +162,10 @@ pub(crate) fn leftovers(
         };
         // once the partition has ended that took them from it: the kernel widens only threads with all CPUs
         if let Some(want) = want.filter(|want| row.per == Per::Thread && known.is_narrower(row, want, &now)) {
-            let action = Action::SetKnob {
-                knob: knob.clone(),
-                instance: instance.clone(),
-                text: want.text.clone(),
-                before: Some(now),
-            };
-            let why = "these CPUs are no longer isolated".to_owned();
-            behind.push(Step { group: name(&known.group), action, why, restores: false });
+            let action =
+                Action::SetKnob { knob: knob.clone(), instance: instance.clone(), text: want.text.clone() };
+            let step = Step::new(known.group.clone(), action, "these CPUs are no longer isolated");
+            behind.push(step.was(Some(now)));
             continue;
         }
         // the end of a partition resets the CPUs of threads
@@ -176,18 +177,17 @@ pub(crate) fn leftovers(
                 "{instance} is no longer in the layout and stays {}: somebody else changed it since",
                 row.plain(&now)
             );
-            lints.push(Lint::new(LintKind::Stays, Some(&name(&known.group)), message));
+            lints.push(Lint::new(LintKind::Stays, Some(&known.group.clone()), message));
             continue;
         }
         let action = Action::SetKnob {
             knob: knob.clone(),
             instance: instance.clone(),
             text: row.plain(&known.before).to_owned(),
-            before: Some(now),
         };
-        let why = "no longer in the layout: as it was before".to_owned();
+        let step = Step::new(known.group.clone(), action, "no longer in the layout: as it was before");
         let into = if row.per == Per::Thread { &mut behind } else { &mut before };
-        into.push(Step { group: name(&known.group), action, why, restores: true });
+        into.push(Step { restores: true, ..step.was(Some(now)) });
     }
     (before, behind, lints)
 }
@@ -287,8 +287,8 @@ impl KnobStatus {
 
 /// The drift of a knob that an undo had to leave.
 pub(crate) fn not_restored(target: Target<'_>, stayed: &Remainder) -> Option<Drift> {
-    let (Act::SetKnob { knob, instance, .. }, Before::Knob(before)) =
-        (&stayed.entry.act, &stayed.entry.before)
+    let (Action::SetKnob { knob, instance, .. }, Before::Knob(before)) =
+        (&stayed.entry.action, &stayed.entry.before)
     else {
         return None;
     };

@@ -8,7 +8,7 @@ use plan::Outsider;
 
 use crate::{
     Failure,
-    act::Entry,
+    entry::Entry,
     journal_file::JournalFile,
     lines::{self, ROOM},
     record::{Affinity, Head, Kind, Mark, Record, Result as End},

@@ -1,13 +1,14 @@
 //! One knob of the machine at one place: set and read back, and whether what stands there is ours.
 
 use knobs::{Encoding, Instance, Knob};
+use plan::Action;
 use rustix::io::Errno;
 use settings::Version;
 use units::CpuSet;
 
 use crate::{
     Difference, Error, Target,
-    act::{Act, Before, Entry},
+    entry::{Before, Entry},
     journal::Journal,
     outcome::Done,
     performer::{Performer, unwritable},
@@ -25,7 +26,7 @@ pub(crate) fn set(
     let row = row(knob)?;
     let machine = performer.system().knobs();
     let difference = |actual: String, reason: &str| Difference {
-        group: entry.group.clone(),
+        group: entry.group.to_string(),
         file: instance.to_string(),
         requested: text.to_owned(),
         actual,
@@ -74,7 +75,8 @@ fn written<'e>(performer: &'e Performer<'_>, step: usize, text: &'e str) -> Vec<
 
 /// Is what a step wrote there still, so that it is to be put back by the next undo or apply?
 pub(crate) fn is_left(performer: &Performer<'_>, step: usize, entry: &Entry) -> bool {
-    let (Act::SetKnob { knob, instance, text }, Before::Knob(before)) = (&entry.act, &entry.before) else {
+    let (Action::SetKnob { knob, instance, text }, Before::Knob(before)) = (&entry.action, &entry.before)
+    else {
         return false;
     };
     let (Some(row), Ok(now)) = (knobs::find(knob), performer.system().knobs().read(instance)) else {
@@ -107,7 +109,7 @@ pub(crate) fn of_no_partition(target: Target<'_>) -> Option<CpuSet> {
     text.trim().parse().ok()
 }
 
-/// Is it as the act would make it?
+/// Is it as the action would make it?
 pub(crate) fn is_so(performer: &Performer<'_>, (knob, instance, text): (&str, &Instance, &str)) -> bool {
     let now = performer.system().knobs().read(instance);
     match (knobs::find(knob), now) {
@@ -118,7 +120,8 @@ pub(crate) fn is_so(performer: &Performer<'_>, (knob, instance, text): (&str, &I
 
 /// Takes a step back that was done or not. What stands there and is neither ours nor as before stays, and is named.
 pub(crate) fn put_back(performer: &Performer<'_>, step: usize, entry: &Entry) -> Option<String> {
-    let (Act::SetKnob { knob, instance, text }, Before::Knob(before)) = (&entry.act, &entry.before) else {
+    let (Action::SetKnob { knob, instance, text }, Before::Knob(before)) = (&entry.action, &entry.before)
+    else {
         return None;
     };
     let (row, machine) = (knobs::find(knob)?, performer.system().knobs());

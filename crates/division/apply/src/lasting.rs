@@ -4,17 +4,17 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use plan::Place;
+use plan::{Action, Place};
 
 use crate::{
     Failure, State, Target,
-    act::{Act, Before, Entry},
+    entry::{Before, Entry},
     record::{Head, Record, Summary},
 };
 
-/// Is what the act writes still there after a boot? `/run` is empty then.
-fn outlives(act: &Act) -> bool {
-    matches!(act, Act::WriteDropIn { path, .. } if !path.starts_with("/run"))
+/// Is what the action writes still there after a boot? `/run` is empty then.
+fn outlives(action: &Action) -> bool {
+    matches!(action, Action::WriteDropIn { path, .. } if !path.starts_with("/run"))
 }
 
 /// The last finished generation, as it is in this boot; `None` where nothing of the history is in effect any more.
@@ -32,8 +32,8 @@ pub(crate) fn last(state: &State, target: Target<'_>) -> Result<Option<Summary>,
     for &generation in last.in_effect() {
         let Some(record) = state.record_in_effect(generation)? else { continue };
         let record = of_boot(record, &boot);
-        let files = record.entries.iter().filter_map(|entry| match &entry.act {
-            Act::WriteDropIn { path, text: Some(_), .. } => Some(path),
+        let files = record.entries.iter().filter_map(|entry| match &entry.action {
+            Action::WriteDropIn { path, text: Some(_), .. } => Some(path),
             _ => None,
         });
         is_there |= files.into_iter().any(|path| target.system.unit_files().read(path).is_some());
@@ -48,7 +48,7 @@ pub(crate) fn last(state: &State, target: Target<'_>) -> Result<Option<Summary>,
         in_effect.clear();
     }
     let stayed = last.stayed();
-    let stayed: Vec<_> = stayed.into_iter().filter(|stayed| outlives(&stayed.entry.act)).collect();
+    let stayed: Vec<_> = stayed.into_iter().filter(|stayed| outlives(&stayed.entry.action)).collect();
     if in_effect.is_empty() && stayed.is_empty() {
         return Ok(None);
     }
@@ -83,18 +83,19 @@ pub(crate) fn of_boot(record: Record, boot: &str) -> Record {
     let Record { head, entries, decided, result, begun, damage, .. } = record;
     let begun = begun.and_then(|step| {
         let begun = entries.iter().take(step + 1);
-        begun.filter(|entry| outlives(&entry.act)).count().checked_sub(1)
+        begun.filter(|entry| outlives(&entry.action)).count().checked_sub(1)
     });
     // those that were taken back already are so, which is seen
     let back = None;
     let (files, others): (Vec<Entry>, Vec<Entry>) =
-        entries.into_iter().partition(|entry| outlives(&entry.act));
+        entries.into_iter().partition(|entry| outlives(&entry.action));
     let decided: Vec<Entry> = others.into_iter().chain(decided).collect();
-    let of_file = |entry: &Entry| outlives(&entry.act).then(|| entry.act.place().cloned()).flatten();
+    let of_file = |entry: &Entry| outlives(&entry.action).then(|| entry.action.place().cloned()).flatten();
     let units: BTreeSet<Place> = files.iter().chain(&decided).filter_map(of_file).collect();
     let is_of_unit = |entry: &Entry| {
-        let is_value = outlives(&entry.act) || matches!(entry.act, Act::Write { .. }) && !entry.restores;
-        is_value && entry.act.place().is_some_and(|place| units.contains(place))
+        let is_value =
+            outlives(&entry.action) || matches!(entry.action, Action::Write { .. }) && !entry.restores;
+        is_value && entry.action.place().is_some_and(|place| units.contains(place))
     };
     let decided = decided.into_iter().filter(is_of_unit);
     let decided: Vec<Entry> = decided.map(|entry| Entry { before: Before::Nothing, ..entry }).collect();
@@ -128,14 +129,16 @@ pub(crate) struct Known {
 impl Known {
     pub fn add(&mut self, entry: &Entry) {
         self.add_text(entry);
-        if let (Act::WriteDropIn { path, .. }, Before::DropIn(Some(before))) = (&entry.act, &entry.before) {
+        if let (Action::WriteDropIn { path, .. }, Before::DropIn(Some(before))) =
+            (&entry.action, &entry.before)
+        {
             self.texts.entry(path.clone()).or_default().insert(before.clone());
         }
     }
 
     /// What it writes, without what it found.
     pub fn add_text(&mut self, entry: &Entry) {
-        if let Act::WriteDropIn { path, text, .. } = &entry.act {
+        if let Action::WriteDropIn { path, text, .. } = &entry.action {
             self.texts.entry(path.clone()).or_default().extend(text.clone());
         }
     }

@@ -12,16 +12,15 @@ use std::{
     rc::Rc,
 };
 
-use kernel::Seat;
+use kernel::{GroupName, Seat};
 use plan::{Action, Coverage, Dropped, Lint, LintKind, Outsider, Owned, Place, Plan, Step, target_key};
 use settings::{CpuMax, Version};
 use units::{CpuSet, group_path};
 
 use crate::{
-    Target,
-    act::{Act, Before, Entry, devices_of, gives_back},
-    affinity,
+    Target, affinity,
     already::is_so,
+    entry::{Before, Entry, devices_of, gives_back},
     inverse,
     performer::DEVICES_V1,
     performer::{Performer, name},
@@ -102,24 +101,24 @@ struct Past<'p> {
     /// Where directories that the generations made are by now, of those that somebody renamed.
     renamed: &'p BTreeMap<Place, Place>,
     /// Directories that the generations made, with the group.
-    made: BTreeMap<Place, String>,
+    made: BTreeMap<Place, GroupName>,
     /// By place, file and line: the writes that bring it back.
     writes: BTreeMap<(Place, String, String), Vec<Entry>>,
     /// Cpusets of groups that the generations made, which have no list of their own to go back to.
     sets: BTreeMap<(Place, String), Entry>,
     others: BTreeMap<(Place, &'static str), Entry>,
     /// What a directory handed down for the layouts' sake, by controller with the groups that were below it then.
-    controllers: BTreeMap<Place, (String, BTreeMap<String, Vec<String>>)>,
+    controllers: BTreeMap<Place, (GroupName, BTreeMap<String, Vec<String>>)>,
     affinities: BTreeMap<Place, (Entry, Vec<Affinity>)>,
     /// Groups that were there before the layouts that decided about them, with their names.
-    found: BTreeMap<Place, String>,
+    found: BTreeMap<Place, GroupName>,
     /// Values that were so before, with the group and the value.
-    standing: BTreeMap<Line, (String, String)>,
+    standing: BTreeMap<Line, (GroupName, String)>,
     /// Groups and values that the last layout did without already.
     known: (BTreeSet<Place>, BTreeSet<Line>),
     /// Groups with owners that they had before.
     owners: BTreeSet<Place>,
-    unknown: Vec<(String, String)>,
+    unknown: Vec<(GroupName, String)>,
     dropped: BTreeSet<(Place, String, String)>,
     exclusive: BTreeSet<Place>,
     lists: BTreeMap<(Place, String), String>,
@@ -171,12 +170,12 @@ impl<'p> Past<'p> {
     fn add(&mut self, record: &Record) {
         let now = record.hierarchies(self.performer.host());
         for entry in record.decided.iter().rev() {
-            let Some(place) = entry.act.place() else { continue };
+            let Some(place) = entry.action.place() else { continue };
             let Some(Some(at)) = now.get(place.hierarchy) else { continue };
             self.add_decided(&entry.at_hierarchy(at.id));
         }
         for (step, entry) in record.entries.iter().enumerate().rev() {
-            let Some(place) = entry.act.place() else { continue };
+            let Some(place) = entry.action.place() else { continue };
             let Some(Some(at)) = now.get(place.hierarchy) else { continue };
             let entry = entry.at_hierarchy(at.id).renamed(self.renamed);
             self.add_step(record, step, &entry, place.hierarchy);
@@ -185,11 +184,11 @@ impl<'p> Past<'p> {
 
     /// What was so before a layout that decided about it: nothing is to be brought back.
     fn add_decided(&mut self, entry: &Entry) {
-        match &entry.act {
-            Act::CreateGroup { place } if !self.covered.groups.contains(place) => {
+        match &entry.action {
+            Action::CreateGroup { place } if !self.covered.groups.contains(place) => {
                 self.found.insert(place.clone(), entry.group.clone());
             }
-            Act::Write { place, file, text } => {
+            Action::Write { place, file, text } => {
                 let key = (place.clone(), file.clone(), target_key(file, text).to_owned());
                 if !self.covered.files.contains_key(&key) && !self.writes.contains_key(&key) {
                     self.dropped.insert(key.clone());
@@ -200,7 +199,7 @@ impl<'p> Past<'p> {
                     self.standing.insert(key, (entry.group.clone(), text.trim().to_owned()));
                 }
             }
-            Act::SetOwnership { place, access } if self.gives_more(place, access) => {
+            Action::SetOwnership { place, access } if self.gives_more(place, access) => {
                 self.owners.insert(place.clone());
             }
             _ => {}
@@ -210,7 +209,7 @@ impl<'p> Past<'p> {
     fn add_stayed(&mut self, stayed: &Remainder, record: Option<&Record>) {
         let Some(entry) = stayed.here(self.performer.target) else { return };
         let Some(record) = record else {
-            if let Act::CreateGroup { place } = &entry.act
+            if let Action::CreateGroup { place } = &entry.action
                 && !self.covered.groups.contains(place)
             {
                 self.made.insert(place.clone(), entry.group.clone());
@@ -218,23 +217,23 @@ impl<'p> Past<'p> {
             return;
         };
         let then =
-            record.entries.get(stayed.step).and_then(|step| step.act.place()).map(|place| place.hierarchy);
+            record.entries.get(stayed.step).and_then(|step| step.action.place()).map(|place| place.hierarchy);
         let Some(then) = then else { return };
         self.add_step(record, stayed.step, &entry, then);
         // where the removal was refused, what the generation set in the group may be in force still
-        if let Act::CreateGroup { place } = &entry.act
+        if let Action::CreateGroup { place } = &entry.action
             && self.covered.groups.contains(place)
         {
-            let made = record.entries[stayed.step].act.place();
+            let made = record.entries[stayed.step].action.place();
             let steps = record.entries.iter().enumerate().rev();
-            for (step, entry) in steps.filter(|(_, entry)| entry.act.place() == made) {
+            for (step, entry) in steps.filter(|(_, entry)| entry.action.place() == made) {
                 self.add_step(record, step, &entry.at_hierarchy(place.hierarchy), then);
             }
         }
     }
 
     fn add_step(&mut self, record: &Record, step: usize, entry: &Entry, then: usize) {
-        let Some(place) = entry.act.place().cloned() else { return };
+        let Some(place) = entry.action.place().cloned() else { return };
         // what it did was done to the directory that is not there any more; a later generation changed the new one
         if self.remade.contains(&place)
             && !self.covered.groups.contains(&place)
@@ -242,16 +241,16 @@ impl<'p> Past<'p> {
         {
             return;
         }
-        match &entry.act {
-            Act::CreateGroup { .. } if !self.covered.groups.contains(&place) => {
+        match &entry.action {
+            Action::CreateGroup { .. } if !self.covered.groups.contains(&place) => {
                 self.made.insert(place, entry.group.clone());
             }
-            Act::Write { file, text, .. } => self.add_write(record, entry, (&place, file, text), then),
-            Act::EnableControllers { .. } => {
-                let (off, children) = match (&entry.before, &entry.act) {
+            Action::Write { file, text, .. } => self.add_write(record, entry, (&place, file, text), then),
+            Action::EnableControllers { .. } => {
+                let (off, children) = match (&entry.before, &entry.action) {
                     (Before::Controllers { off, children, .. }, _) => (off.clone(), children.clone()),
                     // in a group of the generation's own nothing was handed down before
-                    (_, Act::EnableControllers { names, .. }) => (names.clone(), Vec::new()),
+                    (_, Action::EnableControllers { names, .. }) => (names.clone(), Vec::new()),
                     _ => return,
                 };
                 let needed = self.covered.controllers.get(&place);
@@ -262,15 +261,15 @@ impl<'p> Past<'p> {
                 of_place.or_insert_with(|| (entry.group.clone(), BTreeMap::new())).1.extend(idle);
             }
             // one that took back what an older layout gave is not what its own requested
-            Act::SetOwnership { access, .. } if !entry.restores && self.gives_more(&place, access) => {
+            Action::SetOwnership { access, .. } if !entry.restores && self.gives_more(&place, access) => {
                 let newer = self.others.remove(&(place.clone(), "owners"));
                 self.others.insert((place, "owners"), with_newer(entry, newer));
             }
-            Act::SetDevices { setting, .. } if !self.covered.devices.contains(&place) => {
+            Action::SetDevices { setting, .. } if !self.covered.devices.contains(&place) => {
                 self.dropped.insert((place.clone(), setting.clone(), String::new()));
                 self.others.insert((place, "devices"), entry.clone());
             }
-            Act::MoveTasksAway { .. } => {
+            Action::MoveTasksAway { .. } => {
                 let threads = record.affinities.iter().filter(|(of, _)| *of == step);
                 let of_place = self.affinities.entry(place).or_insert_with(|| (entry.clone(), Vec::new()));
                 for (_, affinity) in threads.rev() {
@@ -322,8 +321,8 @@ impl<'p> Past<'p> {
         {
             return;
         }
-        let act = Act::Write { place: place.clone(), file: file.clone(), text: text.clone() };
-        let entry = Entry { act, ..entry.clone() };
+        let action = Action::Write { place: place.clone(), file: file.clone(), text: text.clone() };
+        let entry = Entry { action, ..entry.clone() };
         let key = (place.clone(), file.clone(), target_key(file, text).to_owned());
         self.standing.remove(&key);
         if !self.covered.files.contains_key(&key) {
@@ -366,17 +365,18 @@ impl<'p> Past<'p> {
     /// Adds the writes that bring a text back.
     fn add_back(&mut self, entry: &Entry, (place, file, text): (&Place, &String, &str), before: Before) {
         // the rules of a v1 group go back together
-        let (key, entry) = match devices_of(&entry.act) {
+        let (key, entry) = match devices_of(&entry.action) {
             Some(_) => {
                 let (file, text) = ("devices.deny".to_owned(), "a".to_owned());
-                let act = Act::Write { place: place.clone(), file, text };
-                (DEVICES_V1.to_owned(), Entry { act, ..entry.clone() })
+                let action = Action::Write { place: place.clone(), file, text };
+                (DEVICES_V1.to_owned(), Entry { action, ..entry.clone() })
             }
             None => (target_key(file, text).to_owned(), entry.clone()),
         };
-        let Some(acts) = self.acts_back(&entry, (place, file, text), before) else { return };
-        let back = acts.into_iter().map(|act| Entry { act, ..entry.clone() });
-        let (along, back): (Vec<Entry>, Vec<Entry>) = back.partition(|back| is_along(place, file, &back.act));
+        let Some(actions) = self.acts_back(&entry, (place, file, text), before) else { return };
+        let back = actions.into_iter().map(|action| Entry { action, ..entry.clone() });
+        let (along, back): (Vec<Entry>, Vec<Entry>) =
+            back.partition(|back| is_along(place, file, &back.action));
         self.add_along(place, along);
         let newer = self.writes.remove(&(place.clone(), file.clone(), key.clone())).unwrap_or_default();
         // of a device's line a newer generation may have set more
@@ -390,15 +390,15 @@ impl<'p> Past<'p> {
         entry: &Entry,
         (place, file, text): (&Place, &String, &str),
         before: Before,
-    ) -> Option<Vec<Act>> {
+    ) -> Option<Vec<Action>> {
         let is_part = settings::has_period(file)
             && self.covered.files.contains_key(&(place.clone(), file.clone(), String::new()));
         match part_of_quota(text, &before).filter(|_| is_part) {
             Some(part) if part == CpuMax::default() => None,
             Some(part) => {
-                Some(vec![Act::Write { place: place.clone(), file: file.clone(), text: part.to_string() }])
+                Some(vec![Action::Write { place: place.clone(), file: file.clone(), text: part.to_string() }])
             }
-            None => Some(inverse::inverse(&Entry { before, ..entry.clone() }, &[]).acts),
+            None => Some(inverse::inverse(&Entry { before, ..entry.clone() }, &[]).actions),
         }
     }
 
@@ -406,7 +406,7 @@ impl<'p> Past<'p> {
     /// generation found, which may be this one's doing.
     fn add_along(&mut self, place: &Place, along: Vec<Entry>) {
         for entry in along {
-            let Act::Write { file, text, .. } = &entry.act else { continue };
+            let Action::Write { file, text, .. } = &entry.action else { continue };
             if self.covered.rest(place, file, text).is_some() {
                 let key = (place.clone(), file.clone(), target_key(file, text).to_owned());
                 self.writes.insert(key, vec![entry]);
@@ -447,27 +447,27 @@ fn part_of_quota(rest: &str, before: &Before) -> Option<CpuMax> {
     Some(before.differing_from(rest.parse().ok()?))
 }
 
-/// Does a write to `file` change what the act writes?
-fn is_along(place: &Place, file: &str, act: &Act) -> bool {
-    matches!(act, Act::Write { file: other, .. }
+/// Does a write to `file` change what the action writes?
+fn is_along(place: &Place, file: &str, action: &Action) -> bool {
+    matches!(action, Action::Write { file: other, .. }
         if other != file && settings::changes(place.version, file).contains(&other.as_str()))
 }
 
 /// What of a device's line others do not write; `None` if nothing.
 fn without(entry: &Entry, others: &[Entry]) -> Option<Entry> {
-    let Act::Write { place, file, text } = &entry.act else { return None };
-    let set = others.iter().filter_map(|other| match &other.act {
-        Act::Write { text, .. } => Some(text.as_str()),
+    let Action::Write { place, file, text } = &entry.action else { return None };
+    let set = others.iter().filter_map(|other| match &other.action {
+        Action::Write { text, .. } => Some(text.as_str()),
         _ => None,
     });
     let text = plan::rest_of_line(file, text, &set.collect::<Vec<_>>().join(" "))?;
-    Some(Entry { act: Act::Write { place: place.clone(), file: file.clone(), text }, ..entry.clone() })
+    Some(Entry { action: Action::Write { place: place.clone(), file: file.clone(), text }, ..entry.clone() })
 }
 
 /// Did a generation make this group, in the hierarchy as it counts them?
 fn makes(record: &Record, path: &str, hierarchy: usize) -> bool {
     let is_it = |place: &Place| place.path == path && place.hierarchy == hierarchy;
-    record.entries.iter().any(|entry| matches!(&entry.act, Act::CreateGroup { place } if is_it(place)))
+    record.entries.iter().any(|entry| matches!(&entry.action, Action::CreateGroup { place } if is_it(place)))
 }
 
 /// What an older generation knows of owners goes before what a newer one knows, which may be of more files.

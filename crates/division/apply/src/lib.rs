@@ -23,12 +23,12 @@ mod target;
 mod unit_files;
 mod unsettled;
 
-mod act;
+mod entry;
 mod failure;
 mod journal_file;
 mod lasting;
-mod line;
 mod lines;
+mod marks;
 mod record;
 mod spot;
 mod state;
@@ -80,7 +80,6 @@ mod bound;
 
 mod following;
 
-pub use act::{Act, Before, Entry};
 pub use again::{Again, LAYOUT};
 pub use bound::{Bound, BoundUnit, again, bound};
 pub use change::{Change, follow, is_several, set, set_recorded};
@@ -89,6 +88,7 @@ pub use copy::copies;
 pub use directories::Presence;
 pub use drift::{Drift, Split};
 pub use elastic::{Bounds, cpus_of, end_saving, resize};
+pub use entry::{Before, Entry};
 pub use error::Error;
 pub use execute::{execute, undo, undo_those};
 pub use failure::Failure;

@@ -1,50 +1,54 @@
 //! What lifts the settings of a group that was new and has to stay. Data only: whether it is still needed is seen on
 //! the machine.
 
-use plan::Ownership;
+use plan::{Action, Ownership};
 
 use crate::{
-    act::{Act, Before, Entry, devices_of},
+    entry::{Before, Entry, devices_of},
     inverse::{self, Inverse},
     performer::DEVICES_V1,
 };
 
-/// The acts that lift what one step set in such a group. `default`: what a file of a new group contains;
+/// The actions that lift what one step set in such a group. `default`: what a file of a new group contains;
 /// `maker`: to whom its files go.
 pub(crate) fn lift(
     entry: &Entry,
     default: impl FnOnce(&(usize, String)) -> Option<String>,
     (uid, gid): (u32, u32),
 ) -> Inverse {
-    let only = |act: Act| Inverse { acts: vec![act], cannot: None };
-    match &entry.act {
-        Act::Write { place, file, .. } if matches!(file.as_str(), plan::CPUS | "cpuset.mems") => {
-            only(Act::InheritSet { place: place.clone(), file: file.clone() })
+    let only = |action: Action| Inverse { actions: vec![action], cannot: None };
+    match &entry.action {
+        Action::Write { place, file, .. } if matches!(file.as_str(), plan::CPUS | "cpuset.mems") => {
+            only(Action::InheritSet { place: place.clone(), file: file.clone() })
         }
-        Act::Write { place, file, text } => {
-            let devices = devices_of(&entry.act).is_some();
+        Action::Write { place, file, text } => {
+            let devices = devices_of(&entry.action).is_some();
             let shown = if devices { DEVICES_V1 } else { file };
             let Some(default) = default(&(place.hierarchy, shown.to_owned())) else {
                 let group = &entry.group;
                 let cannot =
                     format!("{file} of group '{group}' stays {text}: its default is not in the record");
-                return Inverse { acts: Vec::new(), cannot: Some(cannot) };
+                return Inverse { actions: Vec::new(), cannot: Some(cannot) };
             };
-            let act = match devices {
+            let action = match devices {
                 // all rules together
-                true => {
-                    Act::Write { place: place.clone(), file: "devices.deny".to_owned(), text: "a".to_owned() }
-                }
-                false => entry.act.clone(),
+                true => Action::Write {
+                    place: place.clone(),
+                    file: "devices.deny".to_owned(),
+                    text: "a".to_owned(),
+                },
+                false => entry.action.clone(),
             };
             let before = Before::Files(vec![(shown.to_owned(), default)]);
-            inverse::inverse(&Entry { before, act, ..entry.clone() }, &[])
+            inverse::inverse(&Entry { before, action, ..entry.clone() }, &[])
         }
-        Act::EnableControllers { place, names } => {
-            only(Act::DisableControllers { place: place.clone(), names: names.clone() })
+        Action::EnableControllers { place, names } => {
+            only(Action::DisableControllers { place: place.clone(), names: names.clone() })
         }
-        Act::SetDevices { place, .. } => only(Act::RestoreDevices { place: place.clone(), rules: None }),
-        Act::SetOwnership { place, access } => {
+        Action::SetDevices { place, .. } => {
+            only(Action::RestoreDevices { place: place.clone(), rules: None })
+        }
+        Action::SetOwnership { place, access } => {
             let access = Ownership {
                 tasks_uid: access.tasks_uid.map(|_| uid),
                 tasks_gid: access.tasks_gid.map(|_| gid),
@@ -55,7 +59,7 @@ pub(crate) fn lift(
                 directory_mode: access.directory_mode.map(|_| 0o755),
                 admin_files: settings::AdminFiles::Every,
             };
-            only(Act::SetOwnership { place: place.clone(), access })
+            only(Action::SetOwnership { place: place.clone(), access })
         }
         _ => Inverse::default(),
     }

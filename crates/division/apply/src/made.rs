@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use plan::Place;
+use plan::{Action, Place};
 use settings::Version;
 use units::group_path;
 
 use crate::{
     Failure, State, Target,
-    act::Act,
     performer::Performer,
     record::Record,
     state::{UNDOABLE, history},
@@ -31,9 +30,9 @@ pub fn made(state: &State, target: Target<'_>) -> Result<BTreeSet<Place>, Failur
         performer.count_mounted(&record.entries);
         let here = |place: &Place| performer.at(place).map(|at| Place { hierarchy: at.id, ..place.clone() });
         for entry in &record.entries {
-            match &entry.act {
-                Act::CreateGroup { place } => made.extend(here(place)),
-                Act::RemoveGroup { place } => drop(here(place).map(|place| made.remove(&place))),
+            match &entry.action {
+                Action::CreateGroup { place } => made.extend(here(place)),
+                Action::RemoveGroup { place } => drop(here(place).map(|place| made.remove(&place))),
                 _ => {}
             }
         }

@@ -4,16 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
-use plan::{Outsider, Place};
+use plan::{Action, Outsider, Place};
 use rustix::io::Errno;
 use settings::Version;
 use units::group_path;
 
 use crate::{
     Error, Target,
-    act::{Act, Entry},
+    entry::Entry,
     journal::Journal,
-    performer::{Performer, name, not_mounted, unwritable},
+    performer::{Performer, not_mounted, unwritable},
 };
 
 /// How often the processes are looked at again, as they may have forked meanwhile.
@@ -198,7 +198,7 @@ pub(crate) fn bring(
     place: &Place,
     journal: &mut Journal<'_>,
 ) -> Result<(), Error> {
-    let group = name(&entry.group);
+    let group = entry.group.clone();
     let (mut moved, mut ended) = (0, BTreeSet::new());
     for _ in 0..MAX_PASSES {
         let mut membership = Membership::default();
@@ -267,7 +267,7 @@ pub(crate) fn returning<'o>(
 
 /// Puts processes back after a failure, as far as that goes; says what is left.
 pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, moved: &[&Outsider]) -> Vec<String> {
-    let Some(place) = entry.act.place() else { return Vec::new() };
+    let Some(place) = entry.action.place() else { return Vec::new() };
     let mut left = Vec::new();
     for one in moved.iter().rev() {
         if performer.system().started(one.thread) != Ok(one.started) {
@@ -304,7 +304,7 @@ pub(crate) fn empty(
 }
 
 fn moving(entry: &Entry, place: &Place) -> Entry {
-    Entry { act: Act::MoveTasks { place: place.clone(), tasks: Vec::new() }, ..entry.clone() }
+    Entry { action: Action::MoveTasks { place: place.clone(), tasks: Vec::new() }, ..entry.clone() }
 }
 
 fn inside(performer: &Performer<'_>, place: &Place) -> Vec<u32> {

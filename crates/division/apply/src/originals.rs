@@ -9,13 +9,13 @@ use std::{
 };
 
 use kernel::{GroupName, Host};
-use plan::Place;
+use plan::{Action, Place};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Failure, Lock, Presence, State, Target,
-    act::{Act, Entry},
     directories::Directories,
+    entry::Entry,
     lines::{self, Damage},
     performer::unwritable,
     reading::content,
@@ -161,9 +161,9 @@ impl Originals {
 
 /// The files that these entries write.
 pub(crate) fn written(entries: &[Entry]) -> Vec<Noted> {
-    let noted = |entry: &Entry| match &entry.act {
-        Act::Write { place, file, .. } => {
-            let (group, place, file) = (entry.group.clone(), place.clone(), file.clone());
+    let noted = |entry: &Entry| match &entry.action {
+        Action::Write { place, file, .. } => {
+            let (group, place, file) = (entry.group.to_string(), place.clone(), file.clone());
             Some(Noted { group, place, file, below: None })
         }
         _ => None,

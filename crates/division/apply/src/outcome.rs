@@ -104,7 +104,7 @@ impl By {
     }
 }
 
-/// What came of one act.
+/// What came of one action.
 #[derive(Default)]
 pub(crate) struct Done {
     pub difference: Option<Difference>,

@@ -3,19 +3,19 @@
 
 use std::collections::BTreeMap;
 
-use plan::{EXCLUSIVE, PARTITION, Place};
+use plan::{Action, EXCLUSIVE, PARTITION, Place};
 use settings::Version;
 use units::{CpuSet, group_path, hint::Command};
 
 use crate::{
     Error,
-    act::{Act, Entry},
-    performer::{Performer, bring_online, name},
+    entry::Entry,
+    performer::{Performer, bring_online},
 };
 
 /// A partition that an entry requests: its place and kind.
 pub(crate) fn requested(entry: &Entry) -> Option<(&Place, &str)> {
-    let Act::Write { place, file, text } = &entry.act else { return None };
+    let Action::Write { place, file, text } = &entry.action else { return None };
     let kind = text.trim();
     // a record may have "root invalid (why)"
     let none = plan::no_partition(file)?;
@@ -28,7 +28,7 @@ pub(crate) fn requested(entry: &Entry) -> Option<(&Place, &str)> {
 pub(crate) fn verify(performer: &Performer<'_>, entries: &[Entry], standing: &[Entry]) -> Vec<Error> {
     let mut last: BTreeMap<&Place, &Entry> = BTreeMap::new();
     for entry in standing.iter().chain(entries) {
-        if let Act::Write { place, file, .. } = &entry.act
+        if let Action::Write { place, file, .. } = &entry.action
             && file == PARTITION
         {
             last.insert(place, entry);
@@ -55,8 +55,8 @@ fn remake(performer: &Performer<'_>, entry: &Entry) -> Option<Error> {
 
 /// A partition that the kernel took and does not have.
 pub(crate) fn invalid(performer: &Performer<'_>, entry: &Entry, state: &str) -> Error {
-    let (cause, fix) = entry.act.place().and_then(|place| cause(performer, place)).unzip();
-    Error::InvalidPartition { group: name(&entry.group), state: state.to_owned(), cause, fix: fix.flatten() }
+    let (cause, fix) = entry.action.place().and_then(|place| cause(performer, place)).unzip();
+    Error::InvalidPartition { group: entry.group.clone(), state: state.to_owned(), cause, fix: fix.flatten() }
 }
 
 /// What around a group keeps it from being a partition, and a command that ends that: the kernel's own words name no

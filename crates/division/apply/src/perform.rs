@@ -1,4 +1,4 @@
-//! Does one act on the machine and reads it back. Never decides which, and never undoes.
+//! Does one action on the machine and reads it back. Never decides which, and never undoes.
 
 mod owners;
 pub(crate) mod refill;
@@ -6,21 +6,20 @@ pub(crate) mod refill;
 use std::collections::HashMap;
 
 use kernel::{Hierarchy, Op, Seat};
-use plan::{Owned, PARTITION, Place, SettingRequest};
+use plan::{Action, Owned, PARTITION, Place, SettingRequest};
 use rustix::io::Errno;
-use settings::{Access, AdminFiles, Value, Version};
+use settings::{Access, AdminFiles, Controller, Value, Version};
 use units::{Bytes, CpuSet, group_path, hint::Command};
 
 use crate::{
-    Difference, Error,
-    act::{Act, Entry},
-    affinity,
+    Difference, Error, affinity,
     already::is_so,
+    entry::Entry,
     journal::Journal,
     knob, membership,
     outcome::Done,
     ownership, partitions,
-    performer::{DEVICES_V1, Performer, Unread, drop_in_of_others, name, not_mounted, unwritable},
+    performer::{DEVICES_V1, Performer, Unread, drop_in_of_others, not_mounted, unwritable},
     read_back::reason,
 };
 
@@ -32,53 +31,58 @@ impl<'t> Performer<'t> {
     pub fn perform(&mut self, step: usize, entry: &Entry, journal: &mut Journal<'_>) -> Result<Done, Error> {
         let is_mounted = |place: &Place| self.at(place).is_some();
         // our file of a unit is written whether its group is there or not
-        if !matches!(entry.act, Act::WriteDropIn { .. }) && !entry.act.place().is_none_or(is_mounted) {
+        if !matches!(entry.action, Action::WriteDropIn { .. }) && !entry.action.place().is_none_or(is_mounted)
+        {
             return Err(not_mounted(entry));
         }
-        match &entry.act {
-            Act::Mount { controllers, name, path } => self.mount(controllers, name.as_deref(), path)?,
-            Act::Unmount { path, .. } => {
+        match &entry.action {
+            Action::Mount { controllers, name, path } => self.mount(controllers, name.as_deref(), path)?,
+            Action::Unmount { path, .. } => {
                 self.refuse_to_hide_groups(path)?;
                 self.target.host.kernel().let_go(path);
                 self.host().kernel().let_go(path);
                 self.system().unmount(path).map_err(|errno| unmountable(path, errno))?;
             }
-            Act::WriteDropIn { place, path, text, unit } => {
+            Action::WriteDropIn { place, path, text, unit } => {
                 self.write_drop_in(entry, place, (unit, path, text.as_deref()))?;
             }
-            Act::SetKnob { knob: row, instance, text } => {
+            Action::SetKnob { knob: row, instance, text } => {
                 return knob::set(self, step, entry, (row, instance, text), journal);
             }
-            Act::CreateGroup { place } => self.create(step, place, entry, journal)?,
-            Act::RemoveGroup { place } => self.remove(place, entry)?,
-            Act::EnableControllers { place, names } => self.switch('+', place, names, entry)?,
-            Act::DisableControllers { place, names } => self.switch('-', place, names, entry)?,
+            Action::CreateGroup { place } => self.create(step, place, entry, journal)?,
+            Action::RemoveGroup { place } => self.remove(place, entry)?,
+            Action::EnableControllers { place, names } => self.switch('+', place, names, entry)?,
+            Action::DisableControllers { place, names } => self.switch('-', place, names, entry)?,
             // a step before it may have brought it back, and the kernel may take no such value: an idle group's weight
-            Act::Write { .. } if entry.restores && is_so(self, &entry.act) => {}
-            Act::Write { place, file, text } => return self.write(step, entry, place, file, text, journal),
-            Act::SetDevices { place, setting, rule } => self.set_devices(place, entry, setting, rule)?,
-            Act::RestoreDevices { place, rules } => self.restore_devices(place, entry, rules.as_deref())?,
-            Act::SetOwnership { place, access } => self.give(place, entry, access)?,
-            Act::RestoreOwners { place, owners } => self.give_back(place, entry, owners)?,
-            Act::MoveTasksAway { place, cpus, to } => {
+            Action::Write { .. } if entry.restores && is_so(self, &entry.action) => {}
+            Action::Write { place, file, text } => {
+                return self.write(step, entry, place, file, text, journal);
+            }
+            Action::SetDevices { place, setting, rule } => self.set_devices(place, entry, setting, rule)?,
+            Action::RestoreDevices { place, rules } => {
+                self.restore_devices(place, entry, rules.as_deref())?
+            }
+            Action::SetOwnership { place, access } => self.give(place, entry, access)?,
+            Action::RestoreOwners { place, owners } => self.give_back(place, entry, owners)?,
+            Action::MoveTasksAway { place, cpus, to } => {
                 let unmoved = affinity::move_away(self, step, entry, (place.clone(), cpus, to), journal)?;
                 return Ok(Done { unmoved, ..Done::default() });
             }
-            Act::RestoreAffinities { place, threads } => {
+            Action::RestoreAffinities { place, threads } => {
                 let note = affinity::restore(self, step, entry, (place, threads), journal)?;
                 return Ok(Done { note, ..Done::default() });
             }
-            Act::MoveTasks { place, .. } => membership::bring(self, step, entry, place, journal)?,
-            Act::ReturnTasks { place, tasks } => {
+            Action::MoveTasks { place, .. } => membership::bring(self, step, entry, place, journal)?,
+            Action::ReturnTasks { place, tasks } => {
                 membership::give_back(self, step, entry, (place, tasks), journal)?;
             }
-            Act::Refill { place, files } => {
+            Action::Refill { place, files } => {
                 let left = refill::refill(self, journal, step, entry, (place, files));
                 if !left.is_empty() {
                     return Err(Error::NotAsBefore { left });
                 }
             }
-            Act::InheritSet { place, file } => {
+            Action::InheritSet { place, file } => {
                 let note = self.inherit(entry, place, file)?;
                 return Ok(Done { note, ..Done::default() });
             }
@@ -112,7 +116,7 @@ impl<'t> Performer<'t> {
     fn set_devices(&self, place: &Place, entry: &Entry, setting: &str, rule: &str) -> Result<(), Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
         let seat = Seat { at, path: place.path.clone() };
-        self.host().write_devices(&seat, &name(&entry.group), setting, rule)?;
+        self.host().write_devices(&seat, &entry.group, setting, rule)?;
         Ok(())
     }
 
@@ -243,13 +247,11 @@ impl<'t> Performer<'t> {
 
     fn mount(
         &mut self,
-        controllers: &[String],
+        controllers: &[Controller],
         name: Option<&str>,
         path: &std::path::Path,
     ) -> Result<(), Error> {
-        let known: Vec<_> =
-            controllers.iter().filter_map(|name| settings::Controller::from_name(name)).collect();
-        self.system().mount(&known, name, path)?;
+        self.system().mount(controllers, name, path)?;
         let host = self.system().look()?;
         // later steps count it after those that were there
         self.hierarchies.push(host.hierarchies().iter().find(|at| at.mount == *path).cloned());
@@ -390,7 +392,7 @@ impl<'t> Performer<'t> {
     ) -> Result<Done, Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
         if let Some(used) = kernel::use_above(self.host().kernel(), at, &place.path, file, text) {
-            let (group, limit) = (name(&entry.group), Bytes(text.trim().parse().unwrap_or_default()));
+            let (group, limit) = (entry.group.clone(), Bytes(text.trim().parse().unwrap_or_default()));
             return Err(Error::WouldKill { group, used: Bytes(used), limit });
         }
         let written = self.write_settled(at, place, file, text);
@@ -452,7 +454,7 @@ impl<'t> Performer<'t> {
             return None;
         }
         let request = SettingRequest {
-            group: name(&entry.group),
+            group: entry.group.clone(),
             place: place.clone(),
             value: self.meaning(place, file, text)?,
             found,
@@ -460,7 +462,7 @@ impl<'t> Performer<'t> {
         let reason = reason(&request, &self.meaning(place, file, actual)?)?;
         let file = format!("{}/{file}", self.directory(place));
         Some(Difference {
-            group: entry.group.clone(),
+            group: entry.group.to_string(),
             file,
             requested: text.to_owned(),
             actual: actual.to_owned(),

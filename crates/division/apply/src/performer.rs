@@ -6,13 +6,13 @@ use std::{
 };
 
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
-use plan::{Outsider, Owned, Place};
+use plan::{Action, Outsider, Owned, Place};
 use rustix::io::Errno;
 use units::{CpuSet, group_path};
 
 use crate::{
     Error,
-    act::{Act, Before, Entry},
+    entry::{Before, Entry},
     lasting::Known,
     record::Affinity,
     spot::Spot,
@@ -23,7 +23,7 @@ use crate::{
 /// Shows what v1's `devices.allow` and `devices.deny` made of each other.
 pub(crate) const DEVICES_V1: &str = "devices.list";
 
-/// Carries out acts one after the other.
+/// Carries out actions one after the other.
 pub(crate) struct Performer<'t> {
     pub(crate) target: Target<'t>,
     /// The host as it is since a hierarchy was mounted.
@@ -89,7 +89,7 @@ impl<'t> Performer<'t> {
     /// Counts the hierarchies that the steps of a record mounted, as they were counted then.
     pub fn count_mounted(&mut self, entries: &[Entry]) {
         for entry in entries {
-            if let Act::Mount { path, .. } = &entry.act {
+            if let Action::Mount { path, .. } = &entry.action {
                 let found = self.host().hierarchies().iter().find(|at| at.mount == *path).cloned();
                 self.hierarchies.push(found);
             }
@@ -113,12 +113,14 @@ impl<'t> Performer<'t> {
     }
 
     /// A step that takes an entry back; one for a group below its own is that group's, and none if that is gone.
-    pub fn for_group_of(&self, entry: &Entry, act: Act) -> Option<Entry> {
-        let mut back = Entry { act, ..entry.clone() };
+    pub fn for_group_of(&self, entry: &Entry, action: Action) -> Option<Entry> {
+        let mut back = Entry { action, ..entry.clone() };
         let of_below = matches!(entry.before, Before::DevicesBelow { .. } | Before::ListsBelow { .. });
-        if let Some(place) = back.act.place().filter(|place| of_below && Some(*place) != entry.act.place()) {
+        if let Some(place) =
+            back.action.place().filter(|place| of_below && Some(*place) != entry.action.place())
+        {
             let at = self.at(place).filter(|at| self.host().kernel().exists(at, &place.path))?;
-            back.group = self.host().named(at, &place.path);
+            back.group = GroupName::new(&self.host().named(at, &place.path)).unwrap_or(back.group);
         }
         Some(back)
     }
@@ -159,8 +161,8 @@ impl<'t> Performer<'t> {
         value: Option<&str>,
         errno: Errno,
     ) -> Error {
-        let group = name(&entry.group);
-        match entry.act.place().and_then(|place| Some((place, self.at(place)?))) {
+        let group = entry.group.clone();
+        match entry.action.place().and_then(|place| Some((place, self.at(place)?))) {
             Some((place, at)) => {
                 let seat = Seat { at, path: place.path.clone() };
                 Error::Kernel(self.host().refused(op, &seat, &group, file, value, errno))
@@ -214,8 +216,8 @@ pub(crate) struct Unread {
 impl Unread {
     /// The steps that wrote the files, each with what is to be said of it.
     pub fn steps(&self, entries: &[Entry]) -> Vec<(usize, String)> {
-        let of = |(step, entry): (usize, &Entry)| match &entry.act {
-            Act::WriteDropIn { unit, path, .. } if self.units.contains(unit) => {
+        let of = |(step, entry): (usize, &Entry)| match &entry.action {
+            Action::WriteDropIn { unit, path, .. } if self.units.contains(unit) => {
                 let error = Error::Kernel(self.error.clone()).in_words();
                 Some((step, format!("systemd did not read what changed in {}: {error}", path.display())))
             }

@@ -10,18 +10,19 @@ use std::{
 use kernel::{Hierarchy, Host};
 use layout::Latency;
 pub use plan::Affinity;
-use plan::{Dropped, Outsider, Place};
+use plan::{Action, Dropped, Outsider, Place};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    act::{Act, Entry},
+    entry::Entry,
     lines::{self, Damage},
     remainder::Remainder,
     spot::Spot,
 };
 
-/// The format that is written: 3 has what a layout decides beyond its steps. Older ones are read.
-pub const FORMAT: u32 = 3;
+/// The format that is written: 3 has what a layout decides beyond its steps, 4 names the kind of a step as `plan --json`
+/// does. Older ones are read.
+pub const FORMAT: u32 = 4;
 /// The first format with a checksum for each line.
 pub const CHECKSUMS: u32 = 2;
 
@@ -391,8 +392,10 @@ impl Head {
 impl Record {
     /// The hierarchies that its places count, those that its own steps mounted behind the others, as they are now.
     pub(crate) fn hierarchies(&self, host: &Host) -> Vec<Option<Hierarchy>> {
-        let mounted = self.entries.iter().filter_map(|entry| match &entry.act {
-            Act::Mount { path, .. } => Some(host.hierarchies().iter().find(|at| at.mount == *path).cloned()),
+        let mounted = self.entries.iter().filter_map(|entry| match &entry.action {
+            Action::Mount { path, .. } => {
+                Some(host.hierarchies().iter().find(|at| at.mount == *path).cloned())
+            }
             _ => None,
         });
         self.head.hierarchies.iter().map(|spot| spot.find(host)).chain(mounted).collect()
@@ -401,8 +404,8 @@ impl Record {
     /// Groups of units for which drop-in files were written, or were there already.
     pub(crate) fn units(&self, host: &Host) -> Vec<Place> {
         let now = self.hierarchies(host);
-        let units = self.entries.iter().chain(&self.decided).filter_map(|entry| match &entry.act {
-            Act::WriteDropIn { place, .. } => {
+        let units = self.entries.iter().chain(&self.decided).filter_map(|entry| match &entry.action {
+            Action::WriteDropIn { place, .. } => {
                 let hierarchy = now.get(place.hierarchy)?.as_ref()?.id;
                 Some(Place { hierarchy, ..place.clone() })
             }
@@ -478,7 +481,7 @@ impl Record {
 
     /// The directories that it made, each with its inode number.
     pub(crate) fn inodes(&self) -> impl Iterator<Item = (&Place, u64)> {
-        self.made.iter().filter_map(|(step, inode)| Some((self.entries.get(*step)?.act.place()?, *inode)))
+        self.made.iter().filter_map(|(step, inode)| Some((self.entries.get(*step)?.action.place()?, *inode)))
     }
 
     fn note(&mut self, mark: Mark) {
@@ -489,7 +492,7 @@ impl Record {
             Mark::ReadBack { step, actual } => self.actual.push((step, actual)),
             Mark::Was { step, was } => {
                 if let Some(entry) = self.entries.get_mut(step) {
-                    entry.was(was);
+                    crate::entry::was(entry, was);
                 }
             }
             Mark::Fresh { hierarchy, file, fresh } => drop(self.fresh.insert((hierarchy, file), fresh)),

@@ -3,13 +3,13 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use plan::Place;
+use plan::{Action, Place};
 
 use crate::{
     Failure, Lock, Meta, Outcome, Target,
-    act::{Act, Before},
     carry_out::refused_steps,
     directories,
+    entry::Before,
     journal::Journal,
     lasting,
     pending::{remaining, settle_files},
@@ -125,8 +125,8 @@ fn read_again(lock: &Lock, target: Target<'_>) -> Result<(), Failure> {
     let files = target.system.unit_files();
     let mut units = Vec::new();
     for stayed in lasting::last(lock.state(), target)?.iter().flat_map(Summary::stayed) {
-        if let (Act::WriteDropIn { path, unit, .. }, Before::DropIn(before)) =
-            (&stayed.entry.act, &stayed.entry.before)
+        if let (Action::WriteDropIn { path, unit, .. }, Before::DropIn(before)) =
+            (&stayed.entry.action, &stayed.entry.before)
             && files.read(path) == *before
             && !files.is_read(unit)
         {
@@ -225,8 +225,10 @@ fn put_back(
     refused.extend(refused_steps(&performer, &record.entries, &remains, record.head.generation));
     let mut left = remains.left;
     let unknown = record.entries.iter().filter(|entry| {
-        matches!(entry.act, Act::MoveTasksAway { .. } | Act::MoveTasks { .. } | Act::RestoreAffinities { .. })
-            || entry.before == Before::Absent
+        matches!(
+            entry.action,
+            Action::MoveTasksAway { .. } | Action::MoveTasks { .. } | Action::RestoreAffinities { .. }
+        ) || entry.before == Before::Absent
     });
     left.extend(unknown.map(|entry| {
         let group = &entry.group;
@@ -241,7 +243,8 @@ fn set_since(performer: &Performer<'_>, record: &Record) -> Vec<String> {
     let begun = record.begun.map_or(0, |step| step + 1);
     let count = if record.damage.is_some() { record.entries.len() } else { begun };
     for (step, entry) in record.entries.iter().enumerate().take(count) {
-        let (Act::Write { place, file, text }, Some(before)) = (&entry.act, entry.before.files()) else {
+        let (Action::Write { place, file, text }, Some(before)) = (&entry.action, entry.before.files())
+        else {
             continue;
         };
         // of lines by device, only some are the generation's

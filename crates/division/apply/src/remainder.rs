@@ -2,11 +2,11 @@
 //! generation until an undo can take it back, or nothing of it exists any more. Decides nothing of what has to stay.
 
 use kernel::{Hierarchy, Host};
-use plan::Place;
+use plan::{Action, Place};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    act::{Act, Before, Entry},
+    entry::{Before, Entry},
     spot::Spot,
     target::Target,
 };
@@ -33,26 +33,26 @@ impl Remainder {
         entry: &Entry,
         hierarchies: &[Option<Hierarchy>],
     ) -> Option<Remainder> {
-        let spot = match &entry.act {
-            Act::SetKnob { .. } => None,
-            act => Some(Spot::of_act(act, hierarchies)?),
+        let spot = match &entry.action {
+            Action::SetKnob { .. } => None,
+            action => Some(Spot::of_act(action, hierarchies)?),
         };
         Some(Remainder { generation, step, spot, entry: entry.clone() })
     }
 
     /// The step with its hierarchy counted as it is now; `None` if nothing of it exists any more.
     pub(crate) fn here(&self, target: Target<'_>) -> Option<Entry> {
-        match (&self.entry.act, &self.entry.before) {
-            (Act::Mount { path, .. }, _) => {
+        match (&self.entry.action, &self.entry.before) {
+            (Action::Mount { path, .. }, _) => {
                 let is_mounted = target.host.hierarchies().iter().any(|at| at.mount == *path);
                 is_mounted.then(|| self.entry.clone())
             }
             // one that is as before by now may be ours again once a later generation is undone
-            (Act::SetKnob { instance, .. }, _) => {
+            (Action::SetKnob { instance, .. }, _) => {
                 target.system.knobs().read(instance).is_ok().then(|| self.entry.clone())
             }
             // until it was seen that it is as before, and that systemd knows
-            (Act::WriteDropIn { path, unit, .. }, Before::DropIn(before)) => {
+            (Action::WriteDropIn { path, unit, .. }, Before::DropIn(before)) => {
                 let at = self.at(target.host)?;
                 let files = target.system.unit_files();
                 let now = files.read(path);
@@ -60,9 +60,9 @@ impl Remainder {
                 let is_open = now != *before && is_ours || !files.is_read(unit);
                 is_open.then(|| self.entry.at_hierarchy(at.id))
             }
-            (act, _) => {
+            (action, _) => {
                 let at = self.at(target.host)?;
-                let there = target.host.kernel().exists(&at, &act.place()?.path);
+                let there = target.host.kernel().exists(&at, &action.place()?.path);
                 there.then(|| self.entry.at_hierarchy(at.id))
             }
         }
@@ -74,8 +74,8 @@ impl Remainder {
 
     /// The group that the step made, there or not.
     pub(crate) fn made(&self, host: &Host) -> Option<Place> {
-        match &self.entry.act {
-            Act::CreateGroup { place } => Some(Place { hierarchy: self.at(host)?.id, ..place.clone() }),
+        match &self.entry.action {
+            Action::CreateGroup { place } => Some(Place { hierarchy: self.at(host)?.id, ..place.clone() }),
             _ => None,
         }
     }

@@ -4,14 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::Seat;
-use plan::{Outsider, Place};
+use plan::{Action, Outsider, Place};
 use units::group_path;
 
 use crate::{
-    Error,
-    act::{Act, Before, Entry},
-    affinity,
+    Error, affinity,
     already::is_so,
+    entry::{Before, Entry},
     inverse,
     journal::Journal,
     knob,
@@ -44,8 +43,8 @@ pub(crate) fn roll_back(
     let Some(last) = last else { return Remains::default() };
     let affinities = std::mem::take(&mut performer.affinities);
     let moves = std::mem::take(&mut performer.moved);
-    let created = |entry: &Entry| match &entry.act {
-        Act::CreateGroup { place } => Some(place.clone()),
+    let created = |entry: &Entry| match &entry.action {
+        Action::CreateGroup { place } => Some(place.clone()),
         _ => None,
     };
     let mut back = Back {
@@ -101,49 +100,49 @@ struct Back<'b, 't, 'l> {
 
 impl Back<'_, '_, '_> {
     fn step(&mut self, step: usize, entry: &Entry, threads: &[Affinity], moved: &[&Outsider]) {
-        match (&entry.act, &entry.before) {
-            (Act::MoveTasks { place, .. } | Act::ReturnTasks { place, .. }, _) => {
+        match (&entry.action, &entry.before) {
+            (Action::MoveTasks { place, .. } | Action::ReturnTasks { place, .. }, _) => {
                 self.left.extend(membership::put_back(self.performer, entry, moved));
                 if self.made.contains(place) {
                     let came = self.came.entry(place.clone()).or_default();
                     came.extend(moved.iter().map(|one| (*one).clone()));
                 }
             }
-            (Act::CreateGroup { place }, _) => {
+            (Action::CreateGroup { place }, _) => {
                 self.unmake(step, place, entry);
                 self.unmake_at_last(place, entry);
             }
-            (Act::SetKnob { .. }, _) => self.left.extend(knob::put_back(self.performer, step, entry)),
-            (act, Before::New) => {
-                if let Some(place) = act.place() {
+            (Action::SetKnob { .. }, _) => self.left.extend(knob::put_back(self.performer, step, entry)),
+            (action, Before::New) => {
+                if let Some(place) = action.place() {
                     self.unmake(step, place, entry);
                     if self.stay.contains(place) {
                         self.lift(step, entry);
                     }
                 }
             }
-            (Act::RemoveGroup { place }, Before::Group { files, owners, devices, controllers }) => {
+            (Action::RemoveGroup { place }, Before::Group { files, owners, devices, controllers }) => {
                 // it was not removed, or an earlier recovery died after it had made it again
-                self.act(step, entry, Act::CreateGroup { place: place.clone() });
+                self.action(step, entry, Action::CreateGroup { place: place.clone() });
                 if !controllers.is_empty() {
                     let names = controllers.clone();
-                    self.act(step, entry, Act::EnableControllers { place: place.clone(), names });
+                    self.action(step, entry, Action::EnableControllers { place: place.clone(), names });
                 }
                 self.refill(step, entry, place, files);
                 if let Some(rules) = devices.clone() {
                     let rules = Some(rules);
-                    self.act(step, entry, Act::RestoreDevices { place: place.clone(), rules });
+                    self.action(step, entry, Action::RestoreDevices { place: place.clone(), rules });
                 }
                 let owners = owners.clone();
-                self.act(step, entry, Act::RestoreOwners { place: place.clone(), owners });
+                self.action(step, entry, Action::RestoreOwners { place: place.clone(), owners });
             }
-            (Act::MoveTasksAway { .. } | Act::RestoreAffinities { .. }, _) => {
+            (Action::MoveTasksAway { .. } | Action::RestoreAffinities { .. }, _) => {
                 self.left.extend(affinity::put_back(self.performer, entry, threads));
             }
             _ => {
                 let inverse = inverse::inverse(entry, &[]);
                 self.left.extend(inverse.cannot);
-                inverse.acts.into_iter().for_each(|act| self.act(step, entry, act));
+                inverse.actions.into_iter().for_each(|action| self.action(step, entry, action));
             }
         }
     }
@@ -177,7 +176,7 @@ impl Back<'_, '_, '_> {
 
     /// Removes a group, with what came along with the processes that were moved there moved out again.
     fn remove(&mut self, place: &Place, entry: &Entry) -> Result<(), Error> {
-        let entry = Entry { act: Act::RemoveGroup { place: place.clone() }, ..entry.clone() };
+        let entry = Entry { action: Action::RemoveGroup { place: place.clone() }, ..entry.clone() };
         for _ in 1..MAX_REMOVALS {
             let Some(came) = self.came.get(place) else { break };
             membership::empty(self.performer, &entry, place, came)?;
@@ -210,11 +209,11 @@ impl Back<'_, '_, '_> {
         let default = |key: &(usize, String)| performer.fresh.get(key).cloned().flatten();
         let lifted = lift(entry, default, performer.system().maker());
         self.left.extend(lifted.cannot);
-        for act in lifted.acts {
-            match act {
-                Act::InheritSet { .. } => self.inherited.push((step, Entry { act, ..entry.clone() })),
-                Act::DisableControllers { ref place, .. } if !self.has_only_ours(place) => {}
-                act => self.act(step, entry, act),
+        for action in lifted.actions {
+            match action {
+                Action::InheritSet { .. } => self.inherited.push((step, Entry { action, ..entry.clone() })),
+                Action::DisableControllers { ref place, .. } if !self.has_only_ours(place) => {}
+                action => self.action(step, entry, action),
             }
         }
     }
@@ -230,11 +229,11 @@ impl Back<'_, '_, '_> {
     /// From the top down: a cpuset takes only what its parent has. Returns the steps that were refused.
     fn inherit_sets(&mut self) -> BTreeSet<usize> {
         let (mut inherited, mut refused) = (std::mem::take(&mut self.inherited), BTreeSet::new());
-        inherited.retain(|(_, entry)| entry.act.place().is_some_and(|place| self.performer.exists(place)));
-        inherited.sort_by_key(|(_, entry)| entry.act.place().map(|place| place.path.matches('/').count()));
+        inherited.retain(|(_, entry)| entry.action.place().is_some_and(|place| self.performer.exists(place)));
+        inherited.sort_by_key(|(_, entry)| entry.action.place().map(|place| place.path.matches('/').count()));
         for (step, entry) in inherited {
             let before = self.left.len();
-            self.act(step, &entry, entry.act.clone());
+            self.action(step, &entry, entry.action.clone());
             if self.left.len() > before {
                 refused.insert(step);
             }
@@ -251,19 +250,19 @@ impl Back<'_, '_, '_> {
         self.unread.extend(self.performer.reload_units().err());
     }
 
-    fn act(&mut self, step: usize, entry: &Entry, act: Act) {
+    fn action(&mut self, step: usize, entry: &Entry, action: Action) {
         // whether systemd read a file that is so, the process that wrote it may not have lived to see
-        let is_file = matches!(act, Act::WriteDropIn { .. });
+        let is_file = matches!(action, Action::WriteDropIn { .. });
         if !is_file {
             self.reload_units();
         }
-        if !is_file && is_so(self.performer, &act) {
-            if let Act::CreateGroup { place } = &act {
+        if !is_file && is_so(self.performer, &action) {
+            if let Action::CreateGroup { place } = &action {
                 self.performer.note_made(step, place, self.journal);
             }
             return;
         }
-        let Some(entry) = self.performer.for_group_of(entry, act) else { return };
+        let Some(entry) = self.performer.for_group_of(entry, action) else { return };
         if let Err(error) = self.performer.perform(step, &entry, self.journal) {
             self.left.push(error.in_words());
         }
@@ -273,9 +272,9 @@ impl Back<'_, '_, '_> {
     /// whose files contain something else now.
     fn verify(&mut self, entries: &[Entry]) -> BTreeSet<usize> {
         let (mut seen, mut steps) = (BTreeSet::new(), BTreeSet::new());
-        let enables = entries.iter().any(|entry| matches!(entry.act, Act::EnableControllers { .. }));
+        let enables = entries.iter().any(|entry| matches!(entry.action, Action::EnableControllers { .. }));
         for (step, entry) in entries.iter().enumerate() {
-            let Some(place) = entry.act.place() else { continue };
+            let Some(place) = entry.action.place() else { continue };
             let lifted = self.lifted(place, entry);
             for (file, before) in lifted.as_slice().iter().chain(entry.before.files().into_iter().flatten()) {
                 let now = self.performer.content(place, file);
@@ -297,7 +296,7 @@ impl Back<'_, '_, '_> {
 
     /// What the file of a group that has to stay contained before a step wrote it.
     fn lifted(&self, place: &Place, entry: &Entry) -> Option<(String, String)> {
-        let Act::Write { file, .. } = &entry.act else { return None };
+        let Action::Write { file, .. } = &entry.action else { return None };
         let is_so = entry.before == Before::New && self.stay.contains(place) && self.performer.exists(place);
         let inherits = matches!(file.as_str(), plan::CPUS | "cpuset.mems");
         let default = self.performer.fresh.get(&(place.hierarchy, file.clone())).cloned().flatten();

@@ -1,11 +1,10 @@
 //! Where a place of a record is counted from: a hierarchy by what it has, not by its number.
 
+use plan::Action;
 use std::path::PathBuf;
 
 use kernel::{Hierarchy, Host};
 use serde::{Deserialize, Serialize};
-
-use crate::act::Act;
 
 /// A hierarchy as it is found again later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,10 +17,10 @@ pub struct Spot {
 
 impl Spot {
     /// The hierarchy that a step changes or mounted, to be found again.
-    pub(crate) fn of_act(act: &Act, all: &[Option<Hierarchy>]) -> Option<Spot> {
-        let at = match act {
-            Act::Mount { path, .. } => all.iter().flatten().find(|at| at.mount == *path)?,
-            act => all.get(act.place()?.hierarchy)?.as_ref()?,
+    pub(crate) fn of_act(action: &Action, all: &[Option<Hierarchy>]) -> Option<Spot> {
+        let at = match action {
+            Action::Mount { path, .. } => all.iter().flatten().find(|at| at.mount == *path)?,
+            action => all.get(action.place()?.hierarchy)?.as_ref()?,
         };
         Spot::of(std::slice::from_ref(at)).pop()
     }

@@ -17,7 +17,7 @@ use units::hint::Command;
 
 use crate::{
     Failure,
-    act::Entry,
+    entry::Entry,
     lines::{self, Damage, Good, ROOM},
     record::{CHECKSUMS, FORMAT, Head, Record, Summary},
 };

@@ -19,14 +19,14 @@ use std::{
 
 use kernel::{Hierarchy, Seat};
 use knobs::{Encoding, Instance};
-use plan::{Dropped, Outsider, Place, is_reserve};
+use plan::{Action, Dropped, Outsider, Place, is_reserve};
 use units::group_path;
 
 use crate::{
     Difference, Drift, Failure, GroupStatus, Lock, Meta, Outcome, State, Target,
-    act::{Act, Before, Entry, devices_of},
     already::is_so,
     carry_out::{Change, carry_out},
+    entry::{Before, Entry, covers, devices_of},
     frequencies::give_back,
     inverse,
     knob::is_ours,
@@ -35,7 +35,7 @@ use crate::{
     made::{Inodes, remade, renamed},
     occupied::Occupied,
     originals,
-    performer::{DEVICES_V1, Performer},
+    performer::{DEVICES_V1, Performer, name},
     record::{Affinity, Head, Kind, Record},
     remainder::Remainder,
     rollback::at_or_below,
@@ -289,7 +289,7 @@ impl<'t> Steps<'t> {
             let record = lasting::record(self.state, self.target, generation)?;
             for record in record.iter().filter(|record| record.head.kind == Kind::Set) {
                 for (step, entry) in record.entries.iter().enumerate() {
-                    let Act::Write { place, file, text } = &entry.act else { continue };
+                    let Action::Write { place, file, text } = &entry.action else { continue };
                     let actual =
                         record.actual.iter().find(|(of, _)| *of == step).map_or(text, |(_, actual)| actual);
                     by_hand.insert((directory(place).join(file), actual.clone()));
@@ -379,7 +379,7 @@ impl<'t> Steps<'t> {
 
     /// The entry with its hierarchy counted as it is now.
     fn here(&mut self, now: &[Option<Hierarchy>], entry: &Entry) -> Option<Entry> {
-        let Some(place) = entry.act.place() else { return Some(entry.clone()) };
+        let Some(place) = entry.action.place() else { return Some(entry.clone()) };
         match now.get(place.hierarchy) {
             Some(Some(at)) => Some(entry.at_hierarchy(at.id).renamed(&self.renamed)),
             _ => {

@@ -15,8 +15,8 @@ pub fn as_cgset(plan: &Plan) -> String {
     let mut all_new = true;
     for step in &plan.steps {
         match &step.action {
-            Action::Write { file, text, before, .. } => {
-                all_new &= before.as_ref().is_none_or(|before| before.is_empty());
+            Action::Write { file, text, .. } => {
+                all_new &= step.before.as_ref().is_none_or(|before| before.is_empty());
                 writes.push((&step.group, file, text.trim()));
             }
             Action::MoveTasksAway { .. } => all_new = false,

@@ -54,7 +54,7 @@ pub(crate) fn decided(of: &Decisions<'_>, wanted: &[Wanted], steps: &[Step]) -> 
             let (group, place) = (group.clone(), place.clone());
             let (file, text) = (file.clone(), text.clone());
             let before = of.observed.file(&place, &file).map(str::to_owned);
-            decided.push(Step::new(group, Action::Write { place, file, text, before }, WHY));
+            decided.push(Step::new(group, Action::Write { place, file, text }, WHY).was(before));
         }
     }
     // a name that nobody has is a problem of the plan

@@ -285,7 +285,7 @@ fn step(ruled: &Ruled<'_>, part: bool) -> Step {
     let reason = if part { "; groups are below it, so only what differs is changed" } else { "" };
     let why = format!("{setting} = {text}{reason}");
     let action = match place.version {
-        Version::V1 => Action::Write { place, file: setting, text, before: None },
+        Version::V1 => Action::Write { place, file: setting, text },
         Version::V2 => Action::SetDevices { place, setting, rule: text },
     };
     Step::new(ruled.valued.group.clone(), action, why)

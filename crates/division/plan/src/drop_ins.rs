@@ -155,10 +155,10 @@ impl<'h> DropIns<'h> {
         let mut decided = self.decided(decided, wanted, observed);
         let mut files = Vec::new();
         for step in self.files(observed) {
-            let Action::WriteDropIn { place, text, before: was, .. } = &step.action else { continue };
+            let Action::WriteDropIn { place, text, .. } = &step.action else { continue };
             // systemd knows of a value that somebody changed by it (set-property), until it reads the file again
             let is_reset = before.iter().any(|other| is_write_to(other, place));
-            if text == was && !is_reset { decided.push(step) } else { files.push(step) }
+            if *text == step.before && !is_reset { decided.push(step) } else { files.push(step) }
         }
         before.extend(files);
         before.extend(self.unnamed(observed));
@@ -189,7 +189,7 @@ impl<'h> DropIns<'h> {
         });
         decided.extend(later.map(|write| {
             let Wanted { group, place, file, text } = write.clone();
-            let action = Action::Write { place, file, text, before: None };
+            let action = Action::Write { place, file, text };
             Step::new(group, action, "systemd does it when the unit starts")
         }));
         decided
@@ -208,11 +208,10 @@ impl<'h> DropIns<'h> {
             let action = Action::WriteDropIn {
                 place: place.clone(),
                 unit: unit.to_string(),
-                path,
+                path: path.into(),
                 text: Some(text.clone()),
-                before: was,
             };
-            Step::new((*group).clone(), action, why)
+            Step::new((*group).clone(), action, why).was(was)
         })
     }
 
@@ -230,11 +229,10 @@ impl<'h> DropIns<'h> {
                     version: Version::V2,
                 },
                 unit: unit.clone(),
-                path: seen.drop_in.clone(),
+                path: seen.drop_in.clone().into(),
                 text: None,
-                before: Some(text),
             };
-            let step = Step::new(group, action, "the layout does not name the unit");
+            let step = Step::new(group, action, "the layout does not name the unit").was(Some(text));
             Some(Step { restores: true, ..step })
         })
     }

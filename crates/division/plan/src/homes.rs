@@ -257,12 +257,8 @@ pub(crate) fn steps(homes: &[Home<'_>], observed: &Observed, problems: &mut Vec<
             if let Some(group) = ground.made.get(path).filter(|_| !exists) {
                 let own = group.below(&at.base) == place.path;
                 let why = if own { "the layout names it".to_owned() } else { format!("'{group}' is in it") };
-                steps.push(Step {
-                    group: (*group).clone(),
-                    action: Action::CreateGroup { place: place.clone() },
-                    why,
-                    restores: false,
-                });
+                let action = Action::CreateGroup { place: place.clone() };
+                steps.push(Step::new((*group).clone(), action, why));
             }
             if let Some((names, group)) = ground.handed.get(path) {
                 steps.extend(hand_down(place, names, group, observed, problems));

@@ -275,9 +275,8 @@ fn step(want: &Want<'_>, before: &str) -> Step {
         knob: want.knob.name.to_owned(),
         instance: want.instance().clone(),
         text: want.text.clone(),
-        before: Some(before.to_owned()),
     };
-    Step::new(group, action, why)
+    Step::new(group, action, why).was(Some(before.to_owned()))
 }
 
 /// The first few by name.

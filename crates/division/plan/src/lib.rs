@@ -9,12 +9,14 @@ mod restore;
 mod writes;
 
 // a whole layout: what is known and what comes of it, as data
+mod action;
 mod lint;
 mod names;
 mod observed;
 mod ownership;
 mod people;
 mod problem;
+mod read_step;
 mod step;
 
 // from the one to the other: the groups as a tree, the CPUs and memory nodes of each, the order of their writes
@@ -58,6 +60,7 @@ mod facts;
 
 pub mod doctor;
 
+pub use action::{Action, Affinity, Instead, Outsider};
 pub use cgset::as_cgset;
 pub use coverage::{Coverage, coverage};
 pub use cpusets::{CPUS, EXCLUSIVE, ISOLATED, PARTITION};
@@ -80,7 +83,7 @@ pub use range::{Range, range_of};
 pub use request::{Place, PlanError, ReadFile, SettingRequest, Write, rest_of_line, target_key};
 pub use restore::restoring;
 pub use schedules::{unschedulable, with_each_schedule};
-pub use step::{Action, Affinity, Assignment, Dropped, Instead, Outsider, Plan, Step};
+pub use step::{Assignment, Dropped, Plan, Step};
 pub use unit_partition::{ends as drop_in_ends, is_partition, is_reserve, no_partition};
 pub use unit_place::units;
 pub use writes::writes;

@@ -31,16 +31,12 @@ pub(crate) fn mounted<'o>(
         let there = holders.iter().filter(|(_, at)| at.is_some()).count();
         if there == 0 {
             let hierarchy = hierarchy(path, &mounts);
-            steps.push(Step {
-                group: GroupName::root(),
-                action: Action::Mount {
-                    controllers: hierarchy.controllers.clone(),
-                    name: hierarchy.name.clone(),
-                    path: path.to_owned(),
-                },
-                why: "the configuration wants it mounted".to_owned(),
-                restores: false,
-            });
+            let action = Action::Mount {
+                controllers: hierarchy.controllers.clone(),
+                name: hierarchy.name.clone(),
+                path: path.into(),
+            };
+            steps.push(Step::new(GroupName::root(), action, "the configuration wants it mounted"));
             with.to_mut().hierarchies.push(hierarchy);
         } else if there < mounts.len() {
             problems.push(torn(path, &holders));

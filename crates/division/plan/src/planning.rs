@@ -214,12 +214,12 @@ fn renewed(steps: &[Step]) -> impl Fn(&Place) -> bool + use<> {
 fn settle_before(steps: &mut [Step]) {
     let mut written: HashMap<(Place, String), String> = HashMap::new();
     for step in steps {
-        let Action::Write { place, file, text, before } = &mut step.action else { continue };
+        let Action::Write { place, file, text } = &step.action else { continue };
         // of a file of lines each write changes its own line only
-        let lines = before.as_ref().is_some_and(|before| before.contains('\n'));
+        let lines = step.before.as_ref().is_some_and(|before| before.contains('\n'));
         let earlier = written.insert((place.clone(), file.clone()), text.trim().to_owned());
         if let Some(earlier) = earlier.filter(|_| !lines && !file.starts_with("devices.")) {
-            *before = Some(earlier);
+            step.before = Some(earlier);
         }
     }
 }

@@ -1,14 +1,14 @@
 //! What a plan consists of: steps in the order in which the kernel accepts them, each with its reason, and which CPUs
 //! and memory nodes each group was assigned. Data only.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use layout::{Desired, Latency};
 use serde::{Deserialize, Serialize};
-use settings::{Controller, GroupName};
+use settings::GroupName;
 use units::{CpuSet, NodeSet};
 
-use crate::{Lint, Owned, Ownership, Place};
+use crate::{Action, Lint, Place};
 
 /// What has to be done so that a machine is as desired. Without steps, it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -81,9 +81,10 @@ impl Dropped {
     }
 }
 
-/// One step, done wholly or not at all.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
+/// One step, done wholly or not at all. `B` is what was there before it: of a plan, what was seen when it was made; of a
+/// record, all that a roll-back needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Step<B: Default + PartialEq = Option<String>> {
     /// The group for whose sake it is done.
     #[serde(with = "crate::names::group")]
     pub group: GroupName,
@@ -93,186 +94,16 @@ pub struct Step {
     /// Why, and why here where that matters: lower-case, no full stop.
     pub why: String,
     /// It takes back what an earlier generation requested and the layout does not.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub restores: bool,
+    /// Of a plan: what the file or knob contains before this step, without the newline at its end: when the plan was
+    /// made, or what an earlier step writes. `None` if that is not known, as in a group that is yet to be made.
+    #[serde(skip_serializing_if = "is_default")]
+    pub before: B,
 }
 
-/// What a step does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "action", rename_all = "kebab-case")]
-pub enum Action {
-    /// Mounts a v1 hierarchy. Places in it count on from the hierarchies that were observed: the first that is mounted
-    /// is [`Place::hierarchy`] `observed.hierarchies.len()`, and so on.
-    Mount {
-        /// Its controllers.
-        #[serde(with = "crate::names::controllers")]
-        controllers: Vec<Controller>,
-        /// A named hierarchy's name.
-        name: Option<String>,
-        /// Where; absolute.
-        path: String,
-    },
-    /// Makes one directory; its parent exists.
-    CreateGroup {
-        /// Which.
-        place: Place,
-    },
-    /// Hands controllers of v2 to the groups in this one: `+NAME` for each in one write to `cgroup.subtree_control`.
-    /// Undone by `-NAME` for the same.
-    EnableControllers {
-        /// The group that hands them down.
-        place: Place,
-        /// The kernel's names, none of them enabled yet.
-        names: Vec<String>,
-    },
-    /// One write(2) to one file.
-    Write {
-        /// Where.
-        place: Place,
-        /// The file in it.
-        file: String,
-        /// The text.
-        text: String,
-        /// What the file holds before this step, without the newline at its end: when the plan was made, or what an
-        /// earlier step writes. `None` if it is not known, as in a group that is yet to be made.
-        before: Option<String>,
-    },
-    /// Writes our drop-in file of a unit, or removes it, and lets systemd read its files again.
-    WriteDropIn {
-        /// The unit's group, there or not.
-        place: Place,
-        /// The unit.
-        unit: String,
-        /// The file.
-        path: String,
-        /// What it is to contain; `None`: it is to be gone.
-        text: Option<String>,
-        /// What it contained when the plan was made.
-        before: Option<String>,
-    },
-    /// Sets a knob of the machine at one place.
-    SetKnob {
-        /// The row of the table of knobs.
-        knob: String,
-        /// The place.
-        instance: knobs::Instance,
-        /// The text.
-        text: String,
-        /// What was there when the plan was made.
-        before: Option<String>,
-    },
-    /// Changes which devices the group may use by one rule, as a write to v1's file of that name does. Only for v2,
-    /// where no file holds it (on v1 it is a [`Action::Write`]).
-    SetDevices {
-        /// The group.
-        place: Place,
-        /// `devices.allow` or `devices.deny`.
-        setting: String,
-        /// The rule, `c 1:3 rwm`.
-        rule: String,
-    },
-    /// Gives the group's directory and files to others.
-    SetOwnership {
-        /// The group.
-        place: Place,
-        /// To whom, and with which modes.
-        access: Ownership,
-    },
-    /// Moves tasks in one group itself (not in groups below it) off CPUs that another group has for itself. Every
-    /// thread whose affinity has one of `cpus` gets its affinity less those, or all of `to` if nothing would be left
-    /// (sched_setaffinity(2)). No task changes its group. Threads of the kernel that refuse (EINVAL) stay, and are
-    /// reported. Only on v1: on v2 the kernel takes a partition's CPUs from everybody else itself.
-    MoveTasksAway {
-        /// The group whose tasks leave; "" for the hierarchy's root, which is the rest of the system.
-        place: Place,
-        /// The CPUs that they leave.
-        cpus: CpuSet,
-        /// The CPUs of the group that no group has for itself; never empty.
-        to: CpuSet,
-    },
-    /// Moves threads of the group, which are in it in another hierarchy already, into its directory in this one.
-    MoveTasks {
-        /// The directory that they move to.
-        place: Place,
-        /// Which threads were outside when the plan was made; those that they fork until then move along.
-        tasks: Vec<Outsider>,
-    },
-    /// Moves processes out of a directory that the layout no longer names, while their group stays elsewhere.
-    ReturnTasks {
-        /// The directory that they leave.
-        place: Place,
-        /// Which processes, each with where it goes.
-        tasks: Vec<Outsider>,
-    },
-    /// Removes one directory that an earlier generation made and the layout no longer names. It has no task and no
-    /// group in it.
-    RemoveGroup {
-        /// Which.
-        place: Place,
-    },
-    /// Takes controllers back that an earlier generation handed to the groups in this one, and that no group of the
-    /// layout needs.
-    DisableControllers {
-        /// The group that handed them down.
-        place: Place,
-        /// The kernel's names.
-        names: Vec<String>,
-    },
-    /// Gives a directory and its files back to their owners.
-    RestoreOwners {
-        /// The group.
-        place: Place,
-        /// Owners and modes; `None` is the directory.
-        owners: Vec<(Option<String>, Owned)>,
-    },
-    /// Gives a v2 group its device rules back; without rules it has none of its own.
-    RestoreDevices {
-        /// The group.
-        place: Place,
-        /// In the form of v1's `devices.list`.
-        rules: Option<String>,
-    },
-    /// Gives threads the CPUs back that a [`Action::MoveTasksAway`] of an earlier generation took.
-    RestoreAffinities {
-        /// The group whose tasks left.
-        place: Place,
-        /// The threads; one that ended is passed over.
-        threads: Vec<Affinity>,
-    },
-}
-
-/// A thread that is not in its group's directory in one of the hierarchies.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outsider {
-    /// Its number.
-    pub thread: u32,
-    /// When it started, in clock ticks since boot: together with its number, this identifies it.
-    pub started: u64,
-    /// The path below the mount where it is.
-    pub from: String,
-}
-
-/// The CPUs that a thread had.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Affinity {
-    /// Its number.
-    pub thread: u32,
-    /// When it started, in clock ticks since boot.
-    pub started: u64,
-    /// The CPUs.
-    pub cpus: CpuSet,
-    /// What it got in their place: a thread that it starts from then on has the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instead: Option<Instead>,
-}
-
-/// The CPUs that a thread got in the place of others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Instead {
-    /// The CPUs.
-    pub cpus: CpuSet,
-    /// Since when, in clock ticks since boot.
-    pub since: u64,
+fn is_default<B: Default + PartialEq>(before: &B) -> bool {
+    *before == B::default()
 }
 
 /// The CPUs and memory nodes that a group is to have.
@@ -294,90 +125,53 @@ pub struct Assignment {
 impl Step {
     /// A step towards the layout's state.
     pub fn new(group: GroupName, action: Action, why: impl Into<String>) -> Step {
-        Step { group, action, why: why.into(), restores: false }
+        Step { group, action, why: why.into(), restores: false, before: None }
+    }
+
+    /// The same with what was there.
+    pub fn was(self, before: Option<String>) -> Step {
+        Step { before, ..self }
     }
 }
 
-impl Action {
-    /// The directory that it changes; none for a mount or a knob.
-    pub fn place(&self) -> Option<&Place> {
-        match self {
-            Action::Mount { .. } | Action::SetKnob { .. } => None,
-            Action::CreateGroup { place }
-            | Action::EnableControllers { place, .. }
-            | Action::Write { place, .. }
-            | Action::WriteDropIn { place, .. }
-            | Action::SetDevices { place, .. }
-            | Action::SetOwnership { place, .. }
-            | Action::MoveTasksAway { place, .. }
-            | Action::MoveTasks { place, .. }
-            | Action::ReturnTasks { place, .. }
-            | Action::RemoveGroup { place }
-            | Action::DisableControllers { place, .. }
-            | Action::RestoreOwners { place, .. }
-            | Action::RestoreDevices { place, .. }
-            | Action::RestoreAffinities { place, .. } => Some(place),
+impl<B: Clone + Default + PartialEq> Step<B> {
+    /// The same with something else known of what was there before.
+    pub fn with<C: Default + PartialEq>(self, before: C) -> Step<C> {
+        let Step { group, action, why, restores, .. } = self;
+        Step { group, action, why, restores, before }
+    }
+
+    /// The same where its place is counted from another hierarchy.
+    pub fn at_hierarchy(&self, position: usize) -> Step<B> {
+        let mut step = self.clone();
+        if let Some(place) = step.action.place_mut() {
+            place.hierarchy = position;
         }
+        step
+    }
+
+    /// The same in the directory by its name of now.
+    pub fn renamed(mut self, renamed: &BTreeMap<Place, Place>) -> Step<B> {
+        if let Some(place) = self.action.place_mut()
+            && let Some(now) = renamed.get(place)
+        {
+            now.clone_into(place);
+        }
+        self
     }
 }
 
-impl std::fmt::Display for Action {
-    /// In words, with the directory below its mount.
+impl std::fmt::Display for Step {
+    /// In words, with the directory below its mount, and what was there.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Action::Mount { path, .. } => write!(f, "mount a v1 hierarchy at {path}"),
-            Action::CreateGroup { place } => write!(f, "create {}", place.path),
-            Action::EnableControllers { place, names } => {
-                write!(f, "give {} to the groups in /{}", names.join(", "), place.path)
+        match (&self.action, &self.before) {
+            (Action::WriteDropIn { path, text: Some(_), .. }, Some(_)) => {
+                write!(f, "change {}", path.display())
             }
-            Action::Write { place, file, text, before } => {
-                write!(f, "{}/{file} <- {}", place.path, text.trim_end())?;
-                before.as_ref().map_or(Ok(()), |before| write!(f, " (was {})", before.trim_end()))
+            (Action::Write { .. } | Action::SetKnob { .. }, Some(before)) => {
+                write!(f, "{} (was {})", self.action, before.trim_end())
             }
-            Action::WriteDropIn { path, text: Some(_), before: None, .. } => write!(f, "write {path}"),
-            Action::WriteDropIn { path, text: Some(_), .. } => write!(f, "change {path}"),
-            Action::WriteDropIn { path, text: None, .. } => write!(f, "remove {path}"),
-            Action::SetKnob { instance, text, before, .. } => {
-                write!(f, "{instance} <- {text}")?;
-                before.as_ref().map_or(Ok(()), |before| write!(f, " (was {before})"))
-            }
-            Action::SetDevices { place, setting, rule } => write!(f, "{}/{setting} <- {rule}", place.path),
-            Action::SetOwnership { place, .. } => write!(f, "set the owners of {}", place.path),
-            Action::MoveTasksAway { place, cpus, to } => {
-                write!(f, "restrict the tasks of /{} to CPUs {to}, off {cpus}", place.path)
-            }
-            Action::MoveTasks { place, tasks } => {
-                write!(f, "move {} into {}", counted(tasks.len(), "process", "processes"), place.path)
-            }
-            Action::ReturnTasks { place, tasks } => {
-                let to: BTreeSet<&str> = tasks.iter().map(|task| task.from.as_str()).collect();
-                let to: Vec<String> = to.into_iter().map(|path| format!("/{path}")).collect();
-                let count = counted(tasks.len(), "process", "processes");
-                write!(f, "move {count} out of {} to {}", place.path, to.join(", "))
-            }
-            Action::RemoveGroup { place } => write!(f, "remove {}", place.path),
-            Action::DisableControllers { place, names } => {
-                write!(f, "take {} from the groups in /{}", names.join(", "), place.path)
-            }
-            Action::RestoreOwners { place, .. } => write!(f, "restore the owners of {}", place.path),
-            Action::RestoreDevices { place, rules: None } => {
-                write!(f, "drop the device rules of {}", place.path)
-            }
-            Action::RestoreDevices { place, rules: Some(_) } => {
-                write!(f, "restore the device rules of {}", place.path)
-            }
-            Action::RestoreAffinities { place, threads } => {
-                write!(
-                    f,
-                    "give {} of /{} their CPUs back",
-                    counted(threads.len(), "thread", "threads"),
-                    place.path
-                )
-            }
+            _ => self.action.fmt(f),
         }
     }
-}
-
-fn counted(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
 }

@@ -208,8 +208,8 @@ fn narrowed(slices: &BTreeSet<Place>, steps: &[Step], observed: &Observed) -> Ve
         if left != has {
             let text = if left.is_empty() { "\n".to_owned() } else { left.to_string() };
             let before = observed.file(slice, EXCLUSIVE).map(str::to_owned);
-            let action = Action::Write { place: slice.clone(), file: EXCLUSIVE.to_owned(), text, before };
-            narrowed.push(Step::new(group, action, "no group in it reserves the rest any more"));
+            let action = Action::Write { place: slice.clone(), file: EXCLUSIVE.to_owned(), text };
+            narrowed.push(Step::new(group, action, "no group in it reserves the rest any more").was(before));
             lists.insert(slice.clone(), left);
         }
     }

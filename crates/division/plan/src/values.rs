@@ -423,8 +423,8 @@ pub(crate) fn steps(
                     Some(why) => format!("{requested}; {why}"),
                     None => requested,
                 };
-                let action = Action::Write { place: write.place, file: write.file, text: write.text, before };
-                steps.push(Step::new(valued.group.clone(), action, why));
+                let action = Action::Write { place: write.place, file: write.file, text: write.text };
+                steps.push(Step::new(valued.group.clone(), action, why).was(before));
             }
         }
         Err(error) => problems.push(problem(&error, &of_request)),

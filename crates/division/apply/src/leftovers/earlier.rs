@@ -10,7 +10,7 @@ use plan::{Action, Place, Step};
 
 use crate::{
     Failure, State, Target,
-    act::{Act, Entry},
+    entry::Entry,
     in_effect::{self, Groups},
     isolation,
     lasting::{self, Known},
@@ -146,9 +146,9 @@ impl Earlier {
 
     /// Did any of them change cpusets?
     pub(crate) fn has_cpusets(&self) -> bool {
-        let of_cpuset = |entry: &Entry| match &entry.act {
-            Act::Write { file, .. } => file.starts_with("cpuset."),
-            Act::MoveTasksAway { .. } => true,
+        let of_cpuset = |entry: &Entry| match &entry.action {
+            Action::Write { file, .. } => file.starts_with("cpuset."),
+            Action::MoveTasksAway { .. } => true,
             _ => false,
         };
         let stayed = self.stayed.iter().map(|(stayed, _)| &stayed.entry);

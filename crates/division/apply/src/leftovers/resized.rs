@@ -2,6 +2,7 @@
 
 use super::{steps::restoring, *};
 use crate::{originals::Original, performer::is_at_or_below, reading::content};
+use plan::Action;
 
 /// What files contained before resizing, as the generations are gone through from the newest to the oldest.
 #[derive(Default)]
@@ -17,7 +18,7 @@ pub(super) struct Resized {
 pub(crate) struct Below {
     pub place: Place,
     /// The layout's group for whose sake it was written.
-    pub group: String,
+    pub group: GroupName,
     /// What it was before.
     pub own: CpuSet,
 }
@@ -56,7 +57,7 @@ pub(crate) fn lists_behind(target: Target<'_>, below: &[Below], plan: &Plan) -> 
         given.insert(place.clone(), to.clone());
         let step = |cpus: &CpuSet| {
             let (place, file) = (place.clone(), plan::CPUS.to_owned());
-            let action = Action::Write { place, file, text: cpus.to_string(), before: None };
+            let action = Action::Write { place, file, text: cpus.to_string() };
             restoring(group, action, "no longer resized: as it was before, as far as the group above has it")
         };
         if !to.is_subset(&now) {
@@ -94,8 +95,12 @@ impl Past<'_> {
                 continue;
             }
             let entry = Entry {
-                group: line.group.clone(),
-                act: Act::Write { place: place.clone(), file: line.file.clone(), text: line.text.clone() },
+                group: name(&line.group),
+                action: Action::Write {
+                    place: place.clone(),
+                    file: line.file.clone(),
+                    text: line.text.clone(),
+                },
                 why: String::new(),
                 restores: true,
                 before: Before::Nothing,
@@ -126,7 +131,7 @@ impl Past<'_> {
             if !stays(place) || !self.performer.exists(place) {
                 continue;
             }
-            let Act::Write { file, text, .. } = &entry.act else { continue };
+            let Action::Write { file, text, .. } = &entry.action else { continue };
             let own: CpuSet = text.trim().parse().unwrap_or_default();
             // which CPUs the layout gives to the group above is known once it is planned
             if is_written(&above) || left.below.iter().any(|below| below.place == above) {
@@ -148,12 +153,9 @@ impl Past<'_> {
                 }
                 let (place, file) = (place.clone(), file.clone());
                 let was = std::mem::replace(&mut before, text.clone());
-                let action = Action::Write { place, file, text, before: Some(was) };
-                left.before.push(restoring(
-                    &entry.group,
-                    action,
-                    "no longer in the layout: as it was before",
-                ));
+                let action = Action::Write { place, file, text };
+                let why = "no longer in the layout: as it was before";
+                left.before.push(restoring(&entry.group, action, why).was(Some(was)));
             }
         }
     }

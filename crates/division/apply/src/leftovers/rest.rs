@@ -1,6 +1,7 @@
 //! What goes back that is no value of a file: owners, device rules, threads' CPUs, controllers.
 
 use super::{steps::restoring, *};
+use plan::Action;
 
 const AS_BEFORE: &str = "no longer in the layout: as it was before";
 
@@ -11,10 +12,10 @@ impl Past<'_> {
             if !stays(place) || !self.performer.exists(place) {
                 continue;
             }
-            let action = match (&entry.act, &entry.before) {
-                (Act::SetOwnership { .. }, Before::Owners(owners)) => self.owners_back(place, owners),
-                (Act::SetOwnership { access, .. }, Before::New) => self.to_maker(place, access),
-                (Act::SetDevices { .. }, before) => self.devices_back(place, before),
+            let action = match (&entry.action, &entry.before) {
+                (Action::SetOwnership { .. }, Before::Owners(owners)) => self.owners_back(place, owners),
+                (Action::SetOwnership { access, .. }, Before::New) => self.to_maker(place, access),
+                (Action::SetDevices { .. }, before) => self.devices_back(place, before),
                 _ => None,
             };
             left.before.extend(action.map(|action| restoring(&entry.group, action, AS_BEFORE)));

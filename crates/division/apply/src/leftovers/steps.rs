@@ -55,10 +55,10 @@ impl Past<'_> {
             let message = format!(
                 "{file} of group '{group}' is no longer in the layout and stays: what it was before is not in the record"
             );
-            left.lints.push(Lint::new(LintKind::Leftover, Some(&name(group)), message));
+            left.lints.push(Lint::new(LintKind::Leftover, Some(group), message));
         }
         // the removals come first, the deepest before those above it
-        let mut removals: Vec<(Place, String)> =
+        let mut removals: Vec<(Place, GroupName)> =
             self.made.into_iter().filter(|(place, _)| gone.contains(place)).collect();
         removals.sort_by_key(|(place, _)| std::cmp::Reverse(place.path.matches('/').count()));
         let removals = removals.into_iter().map(|(place, group)| {
@@ -77,13 +77,13 @@ impl Past<'_> {
         // a v1 group that the layout names in another hierarchy is not out of it
         let is_out = |place: &Place| self.found.contains_key(place) && !self.is_elsewhere(place);
         let news = found.into_iter().filter(|place| !self.known.0.contains(*place) && is_out(place));
-        let groups: BTreeSet<&str> = news.map(|place| self.found[place].as_str()).collect();
+        let groups: BTreeSet<&GroupName> = news.map(|place| &self.found[place]).collect();
         let now = |(place, file, key): &Line, then: &str| match key.is_empty() {
             true => self.performer.content(place, file).unwrap_or_else(|| then.to_owned()),
             false => then.to_owned(),
         };
-        let standing = |group: &str| {
-            let news = |line: &Line, of: &str| of == group && !self.known.1.contains(line);
+        let standing = |group: &GroupName| {
+            let news = |line: &Line, of: &GroupName| of == group && !self.known.1.contains(line);
             let of_group = self.standing.iter().filter(|(line, (of, _))| news(line, of));
             of_group.map(|(line, (_, text))| format!("{} = {}", line.1, now(line, text))).collect::<Vec<_>>()
         };
@@ -96,8 +96,8 @@ impl Past<'_> {
             let message = format!(
                 "group '{group}' is no longer in the layout and stays as it is{with}: it existed before a layout named it"
             );
-            let hint = Command::ringfence("delete").group(name(group));
-            let lint = Lint::new(LintKind::Stays, Some(&name(group)), message);
+            let hint = Command::ringfence("delete").group(group);
+            let lint = Lint::new(LintKind::Stays, Some(group), message);
             left.lints.push(lint.hint(format!("if nothing else needs it: {hint}")));
         }
         for (line, (group, text)) in &self.standing {
@@ -109,7 +109,7 @@ impl Past<'_> {
                 "{file} of group '{group}' is no longer in the layout and stays {}: it was so before a layout set it",
                 now(line, text)
             );
-            left.lints.push(Lint::new(LintKind::Stays, Some(&name(group)), message));
+            left.lints.push(Lint::new(LintKind::Stays, Some(group), message));
         }
     }
 
@@ -117,7 +117,7 @@ impl Past<'_> {
     fn removed(&self, left: &mut Leftovers) -> (BTreeSet<Place>, Vec<Step>) {
         let mut gone: BTreeSet<Place> = BTreeSet::new();
         let mut returns = Vec::new();
-        let mut made: Vec<(&Place, &String)> = self.made.iter().collect();
+        let mut made: Vec<(&Place, &GroupName)> = self.made.iter().collect();
         made.sort_by_key(|(place, _)| std::cmp::Reverse(place.path.matches('/').count()));
         let host = self.performer.host();
         let mut named: BTreeMap<(String, bool), Vec<String>> = BTreeMap::new();
@@ -199,8 +199,8 @@ impl Past<'_> {
     }
 
     fn write(&self, entry: &Entry, left: &mut Leftovers) {
-        let Act::Write { place, file, text } = &entry.act else {
-            if let Act::InheritSet { place, file } = &entry.act {
+        let Action::Write { place, file, text } = &entry.action else {
+            if let Action::InheritSet { place, file } = &entry.action {
                 self.parents_set(place, file, entry, &|_| CpuSet::new(), left);
             }
             return;
@@ -216,7 +216,7 @@ impl Past<'_> {
             Some(now) if line => self.performer.means(place, file, text, now),
             _ => is_so(
                 &self.performer,
-                &Act::Write { place: place.clone(), file: file.clone(), text: text.clone() },
+                &Action::Write { place: place.clone(), file: file.clone(), text: text.clone() },
             ),
         };
         if is_restored && !file.starts_with("devices.") {
@@ -230,8 +230,9 @@ impl Past<'_> {
             }
         }
         let (place, file, text) = (place.clone(), file.clone(), text.clone());
-        let action = Action::Write { place, file, text, before: now };
-        left.before.push(restoring(&entry.group, action, "no longer in the layout: as it was before"));
+        let action = Action::Write { place, file, text };
+        let why = "no longer in the layout: as it was before";
+        left.before.push(restoring(&entry.group, action, why).was(now));
     }
 
     /// What a file will contain, if the steps so far or the layout write it.
@@ -353,9 +354,9 @@ impl Past<'_> {
             left.lints.push(Lint::new(LintKind::Leftover, Some(&name(&group)), message));
         }
         let (place, file) = (place.clone(), file.to_owned());
-        let action = Action::Write { place, file, text, before: now };
+        let action = Action::Write { place, file, text };
         let why = "no longer in the layout: as its parent";
-        left.before.push(restoring(&entry.group, action, why));
+        left.before.push(restoring(&entry.group, action, why).was(now));
     }
 }
 
@@ -366,7 +367,7 @@ fn is_device_rule(step: &Step) -> bool {
 /// The order that the kernel takes: what is exclusive is released before lists change, from the deepest group up; lists
 /// grow from the top down and shrink from the deepest up; then groups become exclusive again. All else comes behind.
 fn cpuset_order(step: &Step) -> (u8, isize) {
-    let Action::Write { place, file, text, before } = &step.action else { return (4, 0) };
+    let (Action::Write { place, file, text }, before) = (&step.action, &step.before) else { return (4, 0) };
     let depth = isize::try_from(place.path.matches('/').count()).unwrap_or(isize::MAX);
     let set = |text: &str| text.trim().parse::<CpuSet>().unwrap_or_default();
     match file.as_str() {
@@ -406,6 +407,6 @@ fn whole_quota(file: &str, text: &str, now: Option<&str>) -> String {
     }
 }
 
-pub(super) fn restoring(group: &str, action: Action, why: &str) -> Step {
-    Step { group: name(group), action, why: why.to_owned(), restores: true }
+pub(super) fn restoring(group: &GroupName, action: Action, why: &str) -> Step {
+    Step { restores: true, ..Step::new(group.clone(), action, why) }
 }

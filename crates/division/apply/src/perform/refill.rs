@@ -3,7 +3,7 @@
 use settings::is_by_key;
 
 use super::*;
-use crate::{act::Before, inverse};
+use crate::{entry::Before, inverse};
 
 /// How often what a group contained is written again: a file may wait for another one (CPUs for memory nodes).
 const MAX_PASSES: usize = 5;
@@ -46,22 +46,22 @@ fn write_back(
     (place, file, before): (&Place, &str, &str),
 ) -> Result<(), String> {
     let write =
-        |text: &str| Act::Write { place: place.clone(), file: file.to_owned(), text: text.to_owned() };
-    let acts = if is_by_key(file) && file != DEVICES_V1 {
+        |text: &str| Action::Write { place: place.clone(), file: file.to_owned(), text: text.to_owned() };
+    let actions = if is_by_key(file) && file != DEVICES_V1 {
         // a new group has no line yet: each is written as it was read
         before.lines().map(write).collect()
     } else {
         let actual = performer.content(place, file).unwrap_or_default();
-        let act = if file == DEVICES_V1 {
-            Act::Write { place: place.clone(), file: "devices.deny".to_owned(), text: "a".to_owned() }
+        let action = if file == DEVICES_V1 {
+            Action::Write { place: place.clone(), file: "devices.deny".to_owned(), text: "a".to_owned() }
         } else {
             write(&actual)
         };
         let before = Before::Files(vec![(file.to_owned(), before.to_owned())]);
-        inverse::inverse(&Entry { act, before, ..entry.clone() }, &[]).acts
+        inverse::inverse(&Entry { action, before, ..entry.clone() }, &[]).actions
     };
-    for act in acts {
-        let entry = Entry { act, ..entry.clone() };
+    for action in actions {
+        let entry = Entry { action, ..entry.clone() };
         performer.perform(step, &entry, journal).map_err(|error| error.to_string())?;
     }
     Ok(())

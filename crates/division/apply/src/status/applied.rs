@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plan::Place;
+use plan::{Action, Place};
 
 use crate::{
     Drift, Failure, State,
-    act::{Act, Before},
+    entry::Before,
     in_effect::{Decided, Groups, add, drop_undecided},
     isolation, lasting,
     performer::Performer,
@@ -61,25 +61,25 @@ impl<'a> Applied<'a> {
         let target = self.performer.target;
         let Some(entry) = stayed.here(target) else { return };
         if let Some(drift) = isolation::not_restored(target, stayed) {
-            self.left.entry(entry.group.clone()).or_default().push(drift);
+            self.left.entry(entry.group.to_string()).or_default().push(drift);
         }
         let generation = stayed.generation;
-        if let Act::Mount { path, .. } = &entry.act {
+        if let Action::Mount { path, .. } = &entry.action {
             let drift = Drift::StaysMounted { directory: path.clone(), generation };
-            self.left.entry(entry.group.clone()).or_default().push(drift);
+            self.left.entry(entry.group.to_string()).or_default().push(drift);
         }
-        let Some(place) = entry.act.place() else { return };
+        let Some(place) = entry.action.place() else { return };
         // a group above may have been made for the sake of the one that the step is about
         let name = target.host.named(&target.host.hierarchies()[place.hierarchy], &place.path);
-        match (&entry.act, &entry.before) {
-            (Act::CreateGroup { .. }, _) => self.add_group(name, place, generation),
-            (Act::Write { file, .. }, before) => {
+        match (&entry.action, &entry.before) {
+            (Action::CreateGroup { .. }, _) => self.add_group(name, place, generation),
+            (Action::Write { file, .. }, before) => {
                 let files = before.files().unwrap_or_default();
                 if let Some((_, before)) = files.iter().find(|(name, _)| name == file) {
                     self.add_value(name, (place, file), before, generation);
                 }
             }
-            (Act::WriteDropIn { path, unit, .. }, Before::DropIn(before)) => {
+            (Action::WriteDropIn { path, unit, .. }, Before::DropIn(before)) => {
                 // what a generation in effect writes is compared with that
                 let is_of_layout = |of: &Decided| of.drop_in.as_ref().is_some_and(|of| of.path == *path);
                 if self.decided.values().any(is_of_layout) {
@@ -88,7 +88,7 @@ impl<'a> Applied<'a> {
                 let is_written = target.system.unit_files().read(path) != *before;
                 let (file, unit) = (path.clone(), unit.clone());
                 let drift = Drift::DropInStays { file, unit, generation, is_written };
-                self.left.entry(entry.group.clone()).or_default().push(drift);
+                self.left.entry(entry.group.to_string()).or_default().push(drift);
             }
             _ => {}
         }

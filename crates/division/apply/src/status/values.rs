@@ -3,14 +3,14 @@
 use std::{collections::BTreeMap, path::PathBuf};
 
 use devices::{Behavior, DeviceAccess, Verb};
-use plan::{Owned, Ownership, Place};
+use plan::{Action, Owned, Ownership, Place};
 use serde::Serialize;
 use settings::{CpuMax, Value, Version};
 
 use crate::{
-    act::{Act, Entry},
+    entry::Entry,
     ownership,
-    performer::{DEVICES_V1, Performer},
+    performer::{DEVICES_V1, Performer, name},
 };
 
 /// One file.
@@ -53,9 +53,9 @@ pub(super) fn is_as_requested(
             .is_some_and(|binding| !matches!(binding.out_of_range, settings::OutOfRange::Refused));
         return actual == then && (clamps || performer.differs(place, file, text, actual) != Some(true));
     }
-    let act = Act::Write { place: place.clone(), file: file.to_owned(), text: text.to_owned() };
+    let action = Action::Write { place: place.clone(), file: file.to_owned(), text: text.to_owned() };
     let (why, restores, before) = Default::default();
-    let entry = Entry { group: group.to_owned(), act, why, restores, before };
+    let entry = Entry { group: name(group), action, why, restores, before };
     performer.compare(&entry, place, file, text, actual).is_none()
         && performer.means(place, file, text, actual)
 }

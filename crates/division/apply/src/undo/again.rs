@@ -9,29 +9,30 @@ impl Steps<'_> {
         let now = record.hierarchies(self.performer.host());
         self.source = None;
         // groups that existed before are not recreated
-        let decided = record.decided.iter().filter(|entry| !matches!(entry.act, Act::CreateGroup { .. }));
+        let decided =
+            record.decided.iter().filter(|entry| !matches!(entry.action, Action::CreateGroup { .. }));
         for entry in record.entries.iter().chain(decided) {
             let Some(entry) = self.here(&now, entry) else { continue };
             let why = format!("again as in generation {}: {}", record.head.generation, entry.why);
-            match &entry.act {
+            match &entry.action {
                 // it had to stay, and is this generation's again
-                Act::CreateGroup { place } if self.ours.contains(place) => {
+                Action::CreateGroup { place } if self.ours.contains(place) => {
                     self.spared.remove(place);
                     self.stayed.retain(|stayed| stayed.group(self.performer.host()).as_ref() != Some(place));
                 }
-                Act::CreateGroup { place }
+                Action::CreateGroup { place }
                     if self.performer.exists(place)
                         && !self.removed.contains(place)
                         && self.is_of_others(place) =>
                 {
                     self.leave_to_others(place);
                 }
-                Act::CreateGroup { place } => {
+                Action::CreateGroup { place } => {
                     self.made.insert(place.clone());
                     self.push(Entry { why, ..entry });
                 }
-                Act::RemoveGroup { place } if self.remade.contains(place) => self.leave_to_others(place),
-                Act::RemoveGroup { place } if self.performer.exists(place) => {
+                Action::RemoveGroup { place } if self.remade.contains(place) => self.leave_to_others(place),
+                Action::RemoveGroup { place } if self.performer.exists(place) => {
                     let place = place.clone();
                     self.add(Entry { why, ..entry });
                     self.made.remove(&place);
@@ -43,26 +44,27 @@ impl Steps<'_> {
     }
 
     pub(super) fn add(&mut self, entry: Entry) {
-        if let Act::SetKnob { instance, text, .. } = &entry.act {
+        if let Action::SetKnob { instance, text, .. } = &entry.action {
             let touched = self.knobs.insert(instance.clone(), text.clone()).is_some();
-            if touched || !is_so(&self.performer, &entry.act) {
+            if touched || !is_so(&self.performer, &entry.action) {
                 self.push(Entry { before: Before::Nothing, ..entry });
             }
             return;
         }
-        let Some(place) = entry.act.place().cloned() else {
+        let Some(place) = entry.action.place().cloned() else {
             // what is mounted, or is not, is as this undo leaves it only if no earlier step of it is about that
-            let is_first = !self.entries.iter().any(|earlier| mount_of(&earlier.act) == mount_of(&entry.act));
-            if is_first && is_so(&self.performer, &entry.act) {
+            let is_first =
+                !self.entries.iter().any(|earlier| mount_of(&earlier.action) == mount_of(&entry.action));
+            if is_first && is_so(&self.performer, &entry.action) {
                 return;
             }
             return self.push(entry);
         };
-        if let Act::WriteDropIn { unit, .. } = &entry.act {
+        if let Action::WriteDropIn { unit, .. } = &entry.action {
             // a later step of this undo may be about a file that an earlier one wrote
-            let earlier = self.entries.iter().any(|earlier| entry.act.covers(&earlier.act));
+            let earlier = self.entries.iter().any(|earlier| covers(&entry.action, &earlier.action));
             let is_read = || self.performer.system().unit_files().is_read(unit);
-            if earlier || !is_so(&self.performer, &entry.act) || !is_read() {
+            if earlier || !is_so(&self.performer, &entry.action) || !is_read() {
                 self.push(Entry { before: Before::Nothing, ..entry });
             }
             return;
@@ -81,13 +83,13 @@ impl Steps<'_> {
             return;
         }
         // a slice's list goes with its controllers
-        if let Act::Write { place, file, .. } = &entry.act
+        if let Action::Write { place, file, .. } = &entry.action
             && is_reserve(place, file)
             && self.performer.content(place, file).is_none()
         {
             return;
         }
-        if let Act::Write { place, file, text } = &entry.act
+        if let Action::Write { place, file, text } = &entry.action
             && self.is_set_by_others(place, file, text)
         {
             return;
@@ -97,17 +99,17 @@ impl Steps<'_> {
             None => return,
         };
         // a file that an earlier step of this undo writes is not as it is now when this one comes
-        let touched = match &entry.act {
-            Act::Write { place, file, .. } => self.written.contains(&(place.clone(), file.clone())),
-            Act::DisableControllers { place, .. } => self.entries.iter().any(
-                |earlier| matches!(&earlier.act, Act::EnableControllers { place: other, .. } if other == place),
+        let touched = match &entry.action {
+            Action::Write { place, file, .. } => self.written.contains(&(place.clone(), file.clone())),
+            Action::DisableControllers { place, .. } => self.entries.iter().any(
+                |earlier| matches!(&earlier.action, Action::EnableControllers { place: other, .. } if other == place),
             ),
             _ => false,
         };
-        if exists && !touched && is_so(&self.performer, &entry.act) {
+        if exists && !touched && is_so(&self.performer, &entry.action) {
             return;
         }
-        if let Act::Write { place, file, .. } = &entry.act {
+        if let Action::Write { place, file, .. } = &entry.action {
             let along = settings::changes(place.version, file).iter().copied();
             let files = along.chain([file.as_str()]).map(|file| (place.clone(), file.to_owned()));
             self.written.extend(files);
@@ -117,8 +119,8 @@ impl Steps<'_> {
 
     /// Does systemd set a file of a unit to what somebody set by it, once it reads that our drop-in file is gone?
     fn is_set_by_others(&self, place: &Place, file: &str, text: &str) -> bool {
-        let of_unit = self.entries.iter().rev().find_map(|entry| match &entry.act {
-            Act::WriteDropIn { place: of, unit, text, .. } if of == place => Some((unit, text)),
+        let of_unit = self.entries.iter().rev().find_map(|entry| match &entry.action {
+            Action::WriteDropIn { place: of, unit, text, .. } if of == place => Some((unit, text)),
             _ => None,
         });
         let Some((unit, None)) = of_unit else { return false };
@@ -129,9 +131,9 @@ impl Steps<'_> {
 }
 
 /// Where a step mounts or unmounts a hierarchy.
-fn mount_of(act: &Act) -> Option<&Path> {
-    match act {
-        Act::Mount { path, .. } | Act::Unmount { path, .. } => Some(path),
+fn mount_of(action: &Action) -> Option<&Path> {
+    match action {
+        Action::Mount { path, .. } | Action::Unmount { path, .. } => Some(path),
         _ => None,
     }
 }

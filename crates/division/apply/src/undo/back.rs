@@ -53,7 +53,7 @@ impl Steps<'_> {
         let mut gone = BTreeSet::new();
         steps.retain(|(_, entry)| {
             let is_there = |place: &Place| self.performer.exists(place) || self.made.contains(place);
-            let stays = entry.act.place().is_none_or(is_there);
+            let stays = entry.action.place().is_none_or(is_there);
             gone.extend((!stays).then(|| entry.group.clone()));
             stays
         });
@@ -89,13 +89,13 @@ impl Steps<'_> {
         // where the removal was refused, what the generation set in the group may be in force still
         if let Some(record) = record {
             let now = record.hierarchies(host);
-            let made = |step: &usize| match &record.entries.get(*step)?.act {
-                Act::CreateGroup { place } => Some(place),
+            let made = |step: &usize| match &record.entries.get(*step)?.action {
+                Action::CreateGroup { place } => Some(place),
                 _ => None,
             };
             let made: BTreeSet<&Place> = steps.iter().filter_map(|(step, _)| made(step)).collect();
             let is_in = |entry: &Entry| {
-                entry.before == Before::New && entry.act.place().is_some_and(|place| made.contains(place))
+                entry.before == Before::New && entry.action.place().is_some_and(|place| made.contains(place))
             };
             let set = record.entries.iter().enumerate().filter(|(_, entry)| is_in(entry));
             let set = set.filter_map(|(step, entry)| Some((step, self.here(&now, entry)?)));
@@ -111,12 +111,12 @@ impl Steps<'_> {
     }
 
     fn take_back(&mut self, generation: u32, steps: &[(usize, Entry)], more: &More<'_>) {
-        let made = steps.iter().filter_map(|(step, entry)| match &entry.act {
-            Act::CreateGroup { place } => Some((place.clone(), self.source_of(generation, *step, entry))),
+        let made = steps.iter().filter_map(|(step, entry)| match &entry.action {
+            Action::CreateGroup { place } => Some((place.clone(), self.source_of(generation, *step, entry))),
             _ => None,
         });
         let made: BTreeMap<Place, Option<Remainder>> = made.collect();
-        let turned = steps.iter().filter_map(|(_, entry)| turns_devices(&entry.act)).collect();
+        let turned = steps.iter().filter_map(|(_, entry)| turns_devices(&entry.action)).collect();
         let own = Own { made, steps, fresh: &more.fresh, turned };
         for (step, entry) in steps.iter().rev() {
             self.source = self.source_of(generation, *step, entry);
@@ -129,55 +129,55 @@ impl Steps<'_> {
     }
 
     fn take_back_step(&mut self, step: usize, entry: &Entry, own: &Own<'_>, more: &More<'_>) {
-        let instead = |act: Act| Entry { act, before: Before::Nothing, ..entry.clone() };
-        match (&entry.act, &entry.before) {
-            (Act::MoveTasks { place, .. }, _) if self.remade.contains(place) => {}
-            (Act::MoveTasks { place, .. }, _) => {
+        let instead = |action: Action| Entry { action, before: Before::Nothing, ..entry.clone() };
+        match (&entry.action, &entry.before) {
+            (Action::MoveTasks { place, .. }, _) if self.remade.contains(place) => {}
+            (Action::MoveTasks { place, .. }, _) => {
                 let moved = more.moved.iter().filter(|(of, _)| *of == step).map(|(_, one)| one.clone());
                 let tasks: Vec<Outsider> = moved.collect();
                 if !tasks.is_empty() {
                     self.emptied.insert(place.clone());
                 }
-                self.push(instead(Act::ReturnTasks { place: place.clone(), tasks }));
+                self.push(instead(Action::ReturnTasks { place: place.clone(), tasks }));
             }
-            (Act::SetKnob { .. }, Before::Knob(_)) => {
+            (Action::SetKnob { .. }, Before::Knob(_)) => {
                 let actual = more.actual.iter().find(|(of, _)| *of == step);
-                let then = self.stands(&entry.act);
+                let then = self.stands(&entry.action);
                 self.knob_back(entry, actual.map(|(_, actual)| actual.as_str()));
                 self.started_since(entry, own.steps, then.as_deref());
             }
             // as on failure: a new group goes at the first of its steps that is undone
-            (Act::CreateGroup { place }, _) => self.remove(place, own, entry),
+            (Action::CreateGroup { place }, _) => self.remove(place, own, entry),
             // they are in the group elsewhere, and follow it again; a directory that an earlier undo should have removed
             // does not come back
-            (Act::ReturnTasks { place, tasks }, _) => {
+            (Action::ReturnTasks { place, tasks }, _) => {
                 if self.performer.exists(place) || self.made.contains(place) {
-                    self.push(instead(Act::MoveTasks { place: place.clone(), tasks: tasks.clone() }));
+                    self.push(instead(Action::MoveTasks { place: place.clone(), tasks: tasks.clone() }));
                 }
             }
             // an earlier undo should have removed it, and could not
-            (Act::RemoveGroup { place }, Before::Group { .. }) if more.stayed.contains(place) => {}
-            (Act::RemoveGroup { place }, Before::Group { .. }) => match self.original(entry, place) {
+            (Action::RemoveGroup { place }, Before::Group { .. }) if more.stayed.contains(place) => {}
+            (Action::RemoveGroup { place }, Before::Group { .. }) => match self.original(entry, place) {
                 Some(original) => self.not_again(place.clone(), original),
                 None => self.recreate(place, entry),
             },
-            (act, Before::New) => {
-                let Some(place) = act.place() else { return };
+            (action, Before::New) => {
+                let Some(place) = action.place() else { return };
                 self.remove(place, own, entry);
                 if self.ours.contains(place) && self.spared.contains(place) {
                     self.reset(entry, &more.fresh);
                 }
             }
-            (act, _)
-                if devices_of(act).is_some_and(|place| own.turned.contains(place))
+            (action, _)
+                if devices_of(action).is_some_and(|place| own.turned.contains(place))
                     && self.keeps_devices(entry) => {}
             _ => {
                 let threads = more.affinities.iter().filter(|(of, _)| *of == step);
                 let threads: Vec<&Affinity> = threads.map(|(_, affinity)| affinity).collect();
                 let inverse = inverse::inverse(entry, &threads);
                 self.left.extend(inverse.cannot);
-                for act in inverse.acts {
-                    if let Some(entry) = self.performer.for_group_of(entry, act) {
+                for action in inverse.actions {
+                    if let Some(entry) = self.performer.for_group_of(entry, action) {
                         self.add(entry);
                     }
                 }
@@ -187,7 +187,7 @@ impl Steps<'_> {
 }
 
 /// And if the step allows or denies everything.
-fn turns_devices(act: &Act) -> Option<&Place> {
-    let all = matches!(act, Act::Write { text, .. } if text.trim_start().starts_with('a'));
-    devices_of(act).filter(|_| all)
+fn turns_devices(action: &Action) -> Option<&Place> {
+    let all = matches!(action, Action::Write { text, .. } if text.trim_start().starts_with('a'));
+    devices_of(action).filter(|_| all)
 }

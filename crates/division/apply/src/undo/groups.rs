@@ -25,7 +25,7 @@ impl Steps<'_> {
         self.made.insert(place.clone());
         self.removed.remove(place);
         self.push(Entry {
-            act: Act::CreateGroup { place: place.clone() },
+            action: Action::CreateGroup { place: place.clone() },
             before: Before::Nothing,
             ..entry.clone()
         });
@@ -35,16 +35,16 @@ impl Steps<'_> {
     /// Gives a group what it contained when it was removed.
     fn refill(&mut self, place: &Place, entry: &Entry) {
         let Before::Group { files, owners, devices, controllers } = &entry.before else { return };
-        let made = |act: Act| Entry { act, before: Before::Nothing, ..entry.clone() };
+        let made = |action: Action| Entry { action, before: Before::Nothing, ..entry.clone() };
         if !controllers.is_empty() {
             let names = controllers.clone();
-            self.push(made(Act::EnableControllers { place: place.clone(), names }));
+            self.push(made(Action::EnableControllers { place: place.clone(), names }));
         }
-        self.push(made(Act::Refill { place: place.clone(), files: files.clone() }));
+        self.push(made(Action::Refill { place: place.clone(), files: files.clone() }));
         if let Some(rules) = devices.clone() {
-            self.push(made(Act::RestoreDevices { place: place.clone(), rules: Some(rules) }));
+            self.push(made(Action::RestoreDevices { place: place.clone(), rules: Some(rules) }));
         }
-        self.push(made(Act::RestoreOwners { place: place.clone(), owners: owners.clone() }));
+        self.push(made(Action::RestoreOwners { place: place.clone(), owners: owners.clone() }));
     }
 
     /// A group that a later generation made, and that has to stay, is again that of the older one which the later found
@@ -72,7 +72,7 @@ impl Steps<'_> {
     /// Drops what would give a group that has to stay what an older generation gave it, which is undone, too.
     fn release(&mut self, place: &Place) -> bool {
         let Some(Reclaimed { from, stayed, inherited }) = self.reclaimed.remove(place) else { return false };
-        self.keep_entries(|index, entry| index < from || entry.act.place() != Some(place));
+        self.keep_entries(|index, entry| index < from || entry.action.place() != Some(place));
         self.stayed.extend(stayed);
         self.inherited.extend(inherited);
         if let Some(obstacle) = self.obstacle(place) {
@@ -125,12 +125,11 @@ impl Steps<'_> {
             return false;
         }
         // it may be removed before that, as it is now
-        let removal = self
-            .entries
-            .iter()
-            .rposition(|entry| matches!(&entry.act, Act::RemoveGroup { place: removed } if removed == place));
+        let removal = self.entries.iter().rposition(
+            |entry| matches!(&entry.action, Action::RemoveGroup { place: removed } if removed == place),
+        );
         self.keep_entries(|index, entry| {
-            entry.act.place() != Some(place) || removal.is_some_and(|removal| index <= removal)
+            entry.action.place() != Some(place) || removal.is_some_and(|removal| index <= removal)
         });
         self.removed.insert(place.clone());
         true
@@ -139,7 +138,7 @@ impl Steps<'_> {
     /// Where the directory of a step was made, if somebody renamed it before that step.
     pub(super) fn original(&self, entry: &Entry, place: &Place) -> Option<Place> {
         let host = self.performer.host();
-        let whole = name(&entry.group).below(host.base(self.performer.at(place)?).path());
+        let whole = entry.group.below(host.base(self.performer.at(place)?).path());
         let depth = place.path.matches('/').count();
         let path = group_path::branch(&whole).find(|path| path.matches('/').count() == depth)?;
         (path != place.path).then(|| Place { path: path.to_owned(), ..place.clone() })
@@ -157,8 +156,8 @@ impl Steps<'_> {
 
     /// Groups that are removed so far.
     pub(super) fn removals(&self) -> BTreeSet<Place> {
-        let removed = self.entries.iter().filter_map(|entry| match &entry.act {
-            Act::RemoveGroup { place } => Some(place.clone()),
+        let removed = self.entries.iter().filter_map(|entry| match &entry.action {
+            Action::RemoveGroup { place } => Some(place.clone()),
             _ => None,
         });
         removed.collect()
@@ -191,8 +190,8 @@ impl Steps<'_> {
                 .filter(|((place, file, _), (text, _))| file == plan::PARTITION && is_so(place, text));
             let partitions: Vec<Entry> = partitions
                 .map(|((place, file, _), (text, _))| Entry {
-                    group: group.clone(),
-                    act: Act::Write { place: place.clone(), file: file.clone(), text: text.clone() },
+                    group: name(&group),
+                    action: Action::Write { place: place.clone(), file: file.clone(), text: text.clone() },
                     why: String::new(),
                     restores: false,
                     before: Before::Nothing,
@@ -255,8 +254,8 @@ impl Steps<'_> {
                 self.removed.insert(place.clone());
                 let source = own.made.get(&place).cloned().flatten();
                 let source = std::mem::replace(&mut self.source, source);
-                let act = Act::RemoveGroup { place };
-                self.push(Entry { act, before: Before::Nothing, ..entry.clone() });
+                let action = Action::RemoveGroup { place };
+                self.push(Entry { action, before: Before::Nothing, ..entry.clone() });
                 self.source = source;
             }
         }
@@ -268,8 +267,8 @@ impl Steps<'_> {
         if !self.emptied.contains(place) {
             return;
         }
-        let is_limit = |entry: &Entry| match &entry.act {
-            Act::Write { place: of, file, .. } => of == place && !file.starts_with("cpuset."),
+        let is_limit = |entry: &Entry| match &entry.action {
+            Action::Write { place: of, file, .. } => of == place && !file.starts_with("cpuset."),
             _ => false,
         };
         for (_, entry) in own.steps.iter().rev().filter(|(_, entry)| is_limit(entry)) {

@@ -5,13 +5,13 @@ use super::*;
 impl Steps<'_> {
     /// A knob goes back where what the generation wrote is still there.
     pub(super) fn knob_back(&mut self, entry: &Entry, actual: Option<&str>) {
-        let (Act::SetKnob { knob, instance, text }, Before::Knob(before)) = (&entry.act, &entry.before)
+        let (Action::SetKnob { knob, instance, text }, Before::Knob(before)) = (&entry.action, &entry.before)
         else {
             return;
         };
         let is_planned = self.knobs.contains_key(instance);
         // what is gone needs nothing
-        let (Some(row), Some(now)) = (knobs::find(knob), self.stands(&entry.act)) else { return };
+        let (Some(row), Some(now)) = (knobs::find(knob), self.stands(&entry.action)) else { return };
         // the end of a partition resets the CPUs of threads
         let is_reset = row.encoding == Encoding::Affinity;
         let texts: Vec<&str> = [text.as_str()].into_iter().chain(actual).collect();
@@ -43,30 +43,31 @@ impl Steps<'_> {
         }
         let text = row.plain(before).to_owned();
         self.knobs.insert(instance.clone(), text.clone());
-        let act = Act::SetKnob { knob: knob.clone(), instance: instance.clone(), text };
-        self.push(Entry { act, before: Before::Nothing, ..entry.clone() });
+        let action = Action::SetKnob { knob: knob.clone(), instance: instance.clone(), text };
+        self.push(Entry { action, before: Before::Nothing, ..entry.clone() });
     }
 
     /// Gives a thread the CPUs that it has now, which the end of a partition takes.
     fn keep(&mut self, entry: &Entry, instance: &Instance) {
-        let (Act::SetKnob { knob, .. }, Some(text)) = (&entry.act, self.knobs.get(instance).cloned()) else {
+        let (Action::SetKnob { knob, .. }, Some(text)) = (&entry.action, self.knobs.get(instance).cloned())
+        else {
             return;
         };
-        let act = Act::SetKnob { knob: knob.clone(), instance: instance.clone(), text };
-        self.push(Entry { act, before: Before::Nothing, ..entry.clone() });
+        let action = Action::SetKnob { knob: knob.clone(), instance: instance.clone(), text };
+        self.push(Entry { action, before: Before::Nothing, ..entry.clone() });
     }
 
     /// Does a generation after `since` that stays in effect set the same knob?
     pub(super) fn sets_since(
         &self,
-        act: &Act,
+        action: &Action,
         wanted: &[u32],
         since: u32,
         state: &State,
     ) -> Result<bool, Failure> {
         for &later in wanted.iter().filter(|later| **later > since) {
             let record = lasting::record(state, self.target, later)?;
-            if record.is_some_and(|record| record.entries.iter().any(|entry| entry.act.covers(act))) {
+            if record.is_some_and(|record| record.entries.iter().any(|entry| covers(&entry.action, action))) {
                 return Ok(true);
             }
         }
@@ -74,8 +75,8 @@ impl Steps<'_> {
     }
 
     /// What stands at the place of a knob, as the steps so far leave it.
-    pub(super) fn stands(&self, act: &Act) -> Option<String> {
-        let Act::SetKnob { instance, .. } = act else { return None };
+    pub(super) fn stands(&self, action: &Action) -> Option<String> {
+        let Action::SetKnob { instance, .. } = action else { return None };
         let planned = self.knobs.get(instance).cloned();
         planned.or_else(|| self.performer.system().knobs().read(instance).ok())
     }
@@ -83,7 +84,7 @@ impl Steps<'_> {
     /// Threads that kthreadd started since have the CPUs that it had then: they go back with it. `then`: what it had
     /// before the step that takes it back.
     pub(super) fn started_since(&mut self, entry: &Entry, steps: &[(usize, Entry)], then: Option<&str>) {
-        let (Act::SetKnob { knob, instance, text }, Before::Knob(before)) = (&entry.act, &entry.before)
+        let (Action::SetKnob { knob, instance, text }, Before::Knob(before)) = (&entry.action, &entry.before)
         else {
             return;
         };
@@ -93,8 +94,8 @@ impl Steps<'_> {
         if self.knobs.get(instance).is_none_or(|planned| planned != back) {
             return;
         }
-        let of = |entry: &Entry| match &entry.act {
-            Act::SetKnob { instance, .. } => Some(instance.clone()),
+        let of = |entry: &Entry| match &entry.action {
+            Action::SetKnob { instance, .. } => Some(instance.clone()),
             _ => None,
         };
         let known: BTreeSet<Instance> = steps.iter().filter_map(|(_, entry)| of(entry)).collect();
@@ -105,8 +106,9 @@ impl Steps<'_> {
                 continue;
             }
             self.knobs.insert(seen.instance.clone(), back.to_owned());
-            let act = Act::SetKnob { knob: knob.clone(), instance: seen.instance, text: back.to_owned() };
-            self.push(Entry { act, before: Before::Nothing, ..entry.clone() });
+            let action =
+                Action::SetKnob { knob: knob.clone(), instance: seen.instance, text: back.to_owned() };
+            self.push(Entry { action, before: Before::Nothing, ..entry.clone() });
         }
     }
 }

@@ -6,8 +6,8 @@ impl Steps<'_> {
     /// Lifts a limit that the generation set on a group of its own, which has to stay as somebody is in it: the file
     /// gets back what it contained when the group was new.
     pub(super) fn reset(&mut self, entry: &Entry, fresh: &BTreeMap<(usize, String), String>) {
-        let restored = |act: Act| Entry { act, before: Before::Nothing, ..entry.clone() };
-        if let Some(place) = devices_of(&entry.act)
+        let restored = |action: Action| Entry { action, before: Before::Nothing, ..entry.clone() };
+        if let Some(place) = devices_of(&entry.action)
             && !self.written.insert((place.clone(), DEVICES_V1.to_owned()))
         {
             return; // all rules together
@@ -17,14 +17,14 @@ impl Steps<'_> {
         if let Some(cannot) = lifted.cannot {
             self.report(cannot);
         }
-        for act in lifted.acts {
-            match &act {
-                Act::InheritSet { place, file } => {
+        for action in lifted.actions {
+            match &action {
+                Action::InheritSet { place, file } => {
                     // all parents come first
                     let key = (place.clone(), file.clone());
-                    self.inherited.insert(key, (restored(act), self.source.clone()));
+                    self.inherited.insert(key, (restored(action), self.source.clone()));
                 }
-                Act::DisableControllers { place, .. } => {
+                Action::DisableControllers { place, .. } => {
                     // the generation's own groups that stay have no settings any more
                     let own = self.ours.iter().filter(|own| {
                         own.hierarchy == place.hierarchy && group_path::parent(&own.path) == Some(&place.path)
@@ -32,39 +32,39 @@ impl Steps<'_> {
                     let children = own.map(|own| group_path::name(&own.path).to_owned()).collect();
                     let (off, owners, lists) = Default::default();
                     let before = Before::Controllers { off, children, owners, lists };
-                    if let Some(entry) = self.still_needed(Entry { before, ..restored(act) })
-                        && !self.will_be_so(&entry.act)
+                    if let Some(entry) = self.still_needed(Entry { before, ..restored(action) })
+                        && !self.will_be_so(&entry.action)
                     {
-                        self.push(restored(entry.act));
+                        self.push(restored(entry.action));
                     }
                 }
-                Act::RestoreDevices { .. } if self.is_repeated(&act) => {}
-                Act::Write { .. } if self.will_be_so(&act) => {}
-                _ => self.push(restored(act)),
+                Action::RestoreDevices { .. } if self.is_repeated(&action) => {}
+                Action::Write { .. } if self.will_be_so(&action) => {}
+                _ => self.push(restored(action)),
             }
         }
     }
 
     /// Is it so once the steps so far are done? One of them may undo what makes it so now: a later generation may have
     /// lifted the limit that is lifted here.
-    fn will_be_so(&self, act: &Act) -> bool {
-        let subject = |act: &Act| match act {
-            Act::Write { place, file, text } => {
+    fn will_be_so(&self, action: &Action) -> bool {
+        let subject = |action: &Action| match action {
+            Action::Write { place, file, text } => {
                 Some((place.clone(), file.clone(), plan::target_key(file, text).to_owned()))
             }
-            Act::EnableControllers { place, .. } | Act::DisableControllers { place, .. } => {
+            Action::EnableControllers { place, .. } | Action::DisableControllers { place, .. } => {
                 Some((place.clone(), "cgroup.subtree_control".to_owned(), String::new()))
             }
             _ => None,
         };
-        let own = subject(act);
-        let before = self.entries.iter().rev().find(|entry| own.is_some() && subject(&entry.act) == own);
-        before.map_or_else(|| is_so(&self.performer, act), |before| before.act == *act)
+        let own = subject(action);
+        let before = self.entries.iter().rev().find(|entry| own.is_some() && subject(&entry.action) == own);
+        before.map_or_else(|| is_so(&self.performer, action), |before| before.action == *action)
     }
 
     /// Is the very same done already?
-    pub(super) fn is_repeated(&self, act: &Act) -> bool {
-        self.entries.iter().rev().any(|entry| entry.act == *act)
+    pub(super) fn is_repeated(&self, action: &Action) -> bool {
+        self.entries.iter().rev().any(|entry| entry.action == *action)
     }
 
     /// The cpusets of groups that stay get their parents', from the top down.
@@ -80,11 +80,13 @@ impl Steps<'_> {
 
     /// A step that could not be undone.
     pub(super) fn staying(&self, generation: u32, step: usize, entry: &Entry) -> Option<Remainder> {
-        let place = entry.act.place()?;
-        let stays = match &entry.act {
-            Act::CreateGroup { .. } => self.ours.contains(place),
-            Act::EnableControllers { .. } => self.unchanged.contains(&(place.clone(), Part::Controllers)),
-            act => devices_of(act).is_some() && self.unchanged.contains(&(place.clone(), Part::Devices)),
+        let place = entry.action.place()?;
+        let stays = match &entry.action {
+            Action::CreateGroup { .. } => self.ours.contains(place),
+            Action::EnableControllers { .. } => self.unchanged.contains(&(place.clone(), Part::Controllers)),
+            action => {
+                devices_of(action).is_some() && self.unchanged.contains(&(place.clone(), Part::Devices))
+            }
         };
         Remainder::of(generation, step, entry, &self.performer.hierarchies).filter(|_| stays)
     }
@@ -92,7 +94,7 @@ impl Steps<'_> {
     /// v1 gives everything back to a group, or takes it, only where no group is below. Where one stays, all device
     /// rules stay as they are, or it would lose what it has.
     pub(super) fn keeps_devices(&mut self, entry: &Entry) -> bool {
-        let Some(place) = entry.act.place().cloned() else { return false };
+        let Some(place) = entry.action.place().cloned() else { return false };
         if self.spared.contains(&place) || self.removed.contains(&place) {
             return false;
         }
@@ -111,8 +113,8 @@ impl Steps<'_> {
 
     /// Controllers that groups made since then use stay on.
     pub(super) fn still_needed(&mut self, entry: Entry) -> Option<Entry> {
-        let (Act::DisableControllers { place, names }, Before::Controllers { children: were, .. }) =
-            (&entry.act, &entry.before)
+        let (Action::DisableControllers { place, names }, Before::Controllers { children: were, .. }) =
+            (&entry.action, &entry.before)
         else {
             return Some(entry);
         };

@@ -18,8 +18,8 @@ impl Steps<'_> {
         let generation = record.head.generation;
         let now = record.hierarchies(self.performer.host());
         self.remade.extend(remade([record], self.state, self.target)?);
-        let made = record.entries.iter().filter_map(|entry| match &entry.act {
-            Act::CreateGroup { place } => {
+        let made = record.entries.iter().filter_map(|entry| match &entry.action {
+            Action::CreateGroup { place } => {
                 Some(Place { hierarchy: now.get(place.hierarchy)?.as_ref()?.id, ..place.clone() })
             }
             _ => None,
@@ -41,7 +41,7 @@ impl Steps<'_> {
         let (of_cpus, others): (Vec<_>, Vec<_>) =
             of_it.into_iter().partition(|(_, line)| line.file == plan::CPUS);
         for back in self.lists_back(&of_cpus, &why).into_iter().chain(self.others_back(others, &why)) {
-            if let Act::Write { place, file, .. } | Act::InheritSet { place, file } = &back.act {
+            if let Action::Write { place, file, .. } | Action::InheritSet { place, file } = &back.action {
                 self.written.insert((place.clone(), file.clone()));
             }
             self.source = None;
@@ -56,7 +56,9 @@ impl Steps<'_> {
             return;
         }
         let is_made = |group: &str| {
-            let made = |entry: &Entry| matches!(entry.act, Act::CreateGroup { .. }) && entry.group == group;
+            let made = |entry: &Entry| {
+                matches!(entry.action, Action::CreateGroup { .. }) && entry.group.to_string() == group
+            };
             record.entries.iter().any(made)
         };
         let resizes = Resizes::of(self.state).last(usize::MAX).unwrap_or_default();
@@ -88,8 +90,8 @@ impl Steps<'_> {
             if to.is_empty() {
                 // the kernel takes no empty list where tasks are in the group or below it
                 all.push(Entry {
-                    group: line.group.clone(),
-                    act: Act::InheritSet { place: place.clone(), file: plan::CPUS.to_owned() },
+                    group: name(&line.group),
+                    action: Action::InheritSet { place: place.clone(), file: plan::CPUS.to_owned() },
                     why: why.to_owned(),
                     restores: true,
                     before: Before::Nothing,
@@ -110,17 +112,19 @@ impl Steps<'_> {
         let back = originals.into_iter().filter_map(|(place, line)| {
             let (file, text) = (line.file.clone(), line.text.clone());
             let is_so = self.content_then(&place, &file).is_some_and(|now| now == text);
-            let act = Act::Write { place, file, text };
-            let (group, why, before) = (line.group.clone(), why.to_owned(), Before::Nothing);
-            (!is_so).then_some(Entry { group, act, why, restores: true, before })
+            let action = Action::Write { place, file, text };
+            let (group, why, before) = (name(&line.group), why.to_owned(), Before::Nothing);
+            (!is_so).then_some(Entry { group, action, why, restores: true, before })
         });
         back.collect()
     }
 
     /// What a file contains once the steps so far are done.
     fn content_then(&self, place: &Place, file: &str) -> Option<String> {
-        let written = self.entries.iter().rev().find_map(|entry| match &entry.act {
-            Act::Write { place: of, file: same, text } if of == place && same == file => Some(text.clone()),
+        let written = self.entries.iter().rev().find_map(|entry| match &entry.action {
+            Action::Write { place: of, file: same, text } if of == place && same == file => {
+                Some(text.clone())
+            }
             _ => None,
         });
         written.or_else(|| self.performer.content(place, file))

@@ -15,7 +15,7 @@ impl Steps<'_> {
         let mut tried = Vec::new();
         // what wrote the files that could not be restored, then or since then
         let mut ours: Vec<Entry> = stayed.iter().filter_map(|one| one.here(self.target)).collect();
-        let is_write = |entry: &Entry| matches!(entry.act, Act::Write { .. });
+        let is_write = |entry: &Entry| matches!(entry.action, Action::Write { .. });
         if ours.iter().any(is_write) {
             for &generation in undone {
                 let Some(record) = lasting::record(state, self.target, generation)? else { continue };
@@ -26,14 +26,14 @@ impl Steps<'_> {
         }
         for stayed in stayed {
             let Some(entry) = stayed.here(self.target) else { continue };
-            if let Act::SetKnob { .. } = &entry.act {
+            if let Action::SetKnob { .. } = &entry.action {
                 // what a generation that stays in effect set since then is that one's
                 let again = !wanted.contains(&stayed.generation)
-                    && !self.sets_since(&entry.act, wanted, stayed.generation, state)?;
+                    && !self.sets_since(&entry.action, wanted, stayed.generation, state)?;
                 if again { &mut tried } else { &mut self.stayed }.push(stayed.clone());
                 continue;
             }
-            let Some(place) = entry.act.place() else {
+            let Some(place) = entry.action.place() else {
                 // a hierarchy that stayed mounted, which one that comes back mounts
                 if !wanted.contains(&stayed.generation) {
                     tried.push(stayed.clone());
@@ -44,7 +44,7 @@ impl Steps<'_> {
                 self.ours.insert(place.clone());
             } else if self.is_used(place, wanted, stayed.generation, state)? {
                 self.stayed.push(stayed.clone());
-            } else if let Some(note) = self.changed_since(&entry.act, &ours) {
+            } else if let Some(note) = self.changed_since(&entry.action, &ours) {
                 self.report(note);
             } else {
                 tried.push(stayed.clone());
@@ -54,11 +54,11 @@ impl Steps<'_> {
     }
 
     /// A value that could not be restored, and that somebody changed since then, is theirs: what is said of it.
-    fn changed_since(&self, act: &Act, ours: &[Entry]) -> Option<String> {
-        let Act::Write { place, file, text } = act else { return None };
+    fn changed_since(&self, action: &Action, ours: &[Entry]) -> Option<String> {
+        let Action::Write { place, file, text } = action else { return None };
         let now = self.performer.content(place, file)?;
-        let is_of_us = |entry: &Entry| match &entry.act {
-            Act::Write { place: of, file: other, text } => {
+        let is_of_us = |entry: &Entry| match &entry.action {
+            Action::Write { place: of, file: other, text } => {
                 (of, other) == (place, file) && self.performer.means(place, file, text, &now)
             }
             _ => false,
@@ -88,7 +88,7 @@ impl Steps<'_> {
             let Some(record) = lasting::record(state, self.target, later)? else { continue };
             let now = record.hierarchies(self.performer.host());
             let adopted = record.head.dropped.adopted.iter();
-            let places = record.entries.iter().filter_map(|entry| entry.act.place()).chain(adopted);
+            let places = record.entries.iter().filter_map(|entry| entry.action.place()).chain(adopted);
             let places = places.filter_map(|place| {
                 Some(Place { hierarchy: now.get(place.hierarchy)?.as_ref()?.id, ..place.clone() })
             });

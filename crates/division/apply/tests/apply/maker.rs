@@ -59,7 +59,9 @@ impl<'h> Maker<'h> {
         let before = self.host.kernel().read(at, &place.path, &file).ok();
         let before = before.map(|text| text.trim_end().to_owned());
         let text = text.to_owned();
-        self.step(group, Action::Write { place, file, text, before })
+        let step = Step::new(named(group), Action::Write { place, file, text }, "a test asks for it");
+        self.steps.push(step.was(before));
+        self
     }
 
     pub fn enable(&mut self, group: &str, names: &[&str]) -> &mut Self {

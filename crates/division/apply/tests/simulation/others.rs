@@ -109,9 +109,9 @@ impl Run {
         let records = history(&self.state()).unwrap_or_default();
         let records = records.iter().filter(|record| in_effect.contains(&record.head.generation));
         let places = records.flat_map(|record| &record.entries).filter_map(|entry| {
-            let place = entry.act.place()?;
-            let file = match &entry.act {
-                apply::Act::Write { file, .. } => file.clone(),
+            let place = entry.action.place()?;
+            let file = match &entry.action {
+                plan::Action::Write { file, .. } => file.clone(),
                 _ => String::new(),
             };
             Some((place.hierarchy, place.path.clone(), file))

@@ -43,12 +43,9 @@ pub(super) fn steps(field: &Field, before: &[Cell], tree: &Tree<'_>, observed: &
         } else {
             format!("tasks in /{} itself", seat.place.path)
         };
-        steps.push(Step {
-            group: tree.branches[branch].name.clone(),
-            why: format!("cpu_exclusive keeps other groups off, but not {who}"),
-            action: Action::MoveTasksAway { place: seat.place.clone(), cpus: newly, to },
-            restores: false,
-        });
+        let action = Action::MoveTasksAway { place: seat.place.clone(), cpus: newly, to };
+        let why = format!("cpu_exclusive keeps other groups off, but not {who}");
+        steps.push(Step::new(tree.branches[branch].name.clone(), action, why));
     }
     steps
 }

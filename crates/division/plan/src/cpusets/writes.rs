@@ -184,11 +184,7 @@ impl<'w> Writer<'w> {
             Some(branch) => self.tree.branches[branch].name.clone(),
             None => GroupName::new(&format!("/{}", seat.place.path)).unwrap_or_else(|_| GroupName::root()),
         };
-        self.steps.push(Step {
-            group,
-            action: Action::Write { place: seat.place.clone(), file: file.to_owned(), text, before },
-            why,
-            restores: false,
-        });
+        let action = Action::Write { place: seat.place.clone(), file: file.to_owned(), text };
+        self.steps.push(Step::new(group, action, why).was(before));
     }
 }

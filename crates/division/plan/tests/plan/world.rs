@@ -242,10 +242,10 @@ impl World {
                 let text: Vec<String> = names.iter().map(|name| format!("+{name}")).collect();
                 kernel.write(at(place.hierarchy), &place.path, "cgroup.subtree_control", &text.join(" "))
             }
-            Action::Write { place, file, text, before } => {
+            Action::Write { place, file, text } => {
                 let at = at(place.hierarchy);
                 let held = kernel.read(at, &place.path, file).map(|held| held.trim_end().to_owned());
-                if let (Some(before), Ok(held)) = (before, held) {
+                if let (Some(before), Ok(held)) = (&step.before, held) {
                     assert_eq!(*before, held, "{step:#?}");
                 }
                 kernel.write(at, &place.path, file, text)

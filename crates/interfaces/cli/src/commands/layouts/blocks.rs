@@ -154,27 +154,34 @@ impl<'p> Blocks<'p> {
         // every kind of step is one of these: a new kind does not compile until it has words here
         let (group, hierarchy, what) = match &step.action {
             Action::Mount { controllers, name, path } => {
-                let what =
-                    What::Hierarchy { path: path.clone(), words: mounted(controllers, name.as_deref()) };
+                let what = What::Hierarchy {
+                    path: path.display().to_string(),
+                    words: mounted(controllers, name.as_deref()),
+                };
                 (String::new(), None, what)
             }
             Action::CreateGroup { place } => (self.name(place), Some(place.hierarchy), What::Group),
             Action::EnableControllers { place, names } => {
                 (self.name(place), Some(place.hierarchy), What::Controllers { names: names.clone() })
             }
-            Action::Write { place, file, text, before } => {
-                return self.write(place, file, text, before.as_deref());
+            Action::Write { place, file, text } => {
+                return self.write(place, file, text, step.before.as_deref());
             }
-            Action::WriteDropIn { place, path, text, before, .. } => {
-                let sign = match (before, text) {
+            Action::WriteDropIn { place, path, text, .. } => {
+                let sign = match (&step.before, text) {
                     (None, _) => Sign::Add,
                     (Some(_), Some(_)) => Sign::Change,
                     (Some(_), None) => Sign::Remove,
                 };
-                (self.name(place), Some(place.hierarchy), What::UnitFile { sign, words: path.clone() })
+                (
+                    self.name(place),
+                    Some(place.hierarchy),
+                    What::UnitFile { sign, words: path.display().to_string() },
+                )
             }
-            Action::SetKnob { knob, text, before, .. } => {
-                return self.knob(&step.group.to_string(), knob, before.as_deref().unwrap_or_default(), text);
+            Action::SetKnob { knob, text, .. } => {
+                let before = step.before.as_deref().unwrap_or_default();
+                return self.knob(&step.group.to_string(), knob, before, text);
             }
             Action::SetDevices { place, setting, rule } => {
                 let what = What::Device { setting: setting.clone(), rule: rule.clone() };
@@ -209,6 +216,20 @@ impl<'p> Blocks<'p> {
             Action::RestoreAffinities { place, threads } => {
                 let words = format!("{} back on the CPUs they had", counted(threads.len(), "thread"));
                 (self.name(place), Some(place.hierarchy), What::Restored { what: "tasks", words })
+            }
+            // only an undo has these
+            Action::Unmount { path, .. } => {
+                let what =
+                    What::Restored { what: "hierarchy", words: format!("{} unmounted", path.display()) };
+                (String::new(), None, what)
+            }
+            Action::Refill { place, .. } => {
+                let what = What::Restored { what: "settings", words: "as before".to_owned() };
+                (self.name(place), Some(place.hierarchy), what)
+            }
+            Action::InheritSet { place, file } => {
+                let what = What::Restored { what: "settings", words: format!("{file} as its parent") };
+                (self.name(place), Some(place.hierarchy), what)
             }
         };
         self.push(group, hierarchy, what);
@@ -570,7 +591,7 @@ pub fn shown(plan: &Plan, scene: Scene<'_>, verbose: bool, paint: Paint) -> Stri
             let place =
                 if scene.hierarchies.len() > 1 { label(step, scene.hierarchies) } else { String::new() };
             // writing to a String never fails
-            let _ = writeln!(text, "{number:4}. {}{place}\n      {}", step.action, step.why);
+            let _ = writeln!(text, "{number:4}. {step}{place}\n      {}", step.why);
         }
     }
     let (add, change, remove) = blocks.counts();
