@@ -49,17 +49,8 @@ pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
         (Action::EnableControllers { place, .. }, Before::Controllers { off, .. }) if !off.is_empty() => {
             actions(vec![Action::DisableControllers { place: place.clone(), names: off.clone() }])
         }
-        (Action::DisableControllers { place, names }, Before::Controllers { off, owners, lists, .. }) => {
-            let names: Vec<String> = names.iter().filter(|name| !off.contains(name)).cloned().collect();
-            let all = (!names.is_empty()).then(|| Action::EnableControllers { place: place.clone(), names });
-            let owners = owners.iter().map(|(path, owners)| Action::RestoreOwners {
-                place: at(place, path),
-                owners: owners.clone(),
-            });
-            let lists = lists
-                .iter()
-                .map(|(path, files)| Action::Refill { place: at(place, path), files: files.clone() });
-            actions(all.into_iter().chain(lists).chain(owners).collect())
+        (Action::DisableControllers { place, names }, before @ Before::Controllers { .. }) => {
+            actions(handed_again(place, names, before))
         }
         (Action::Write { place, file, text }, Before::Files(files)) => {
             written(entry, place, (file, text), files)
@@ -102,6 +93,19 @@ pub(crate) fn inverse(entry: &Entry, affinities: &[&Affinity]) -> Inverse {
         }
         _ => Inverse::default(),
     }
+}
+
+/// What hands controllers down again that were taken back, with what the groups below had of them.
+fn handed_again(place: &Place, names: &[String], before: &Before) -> Vec<Action> {
+    let Before::Controllers { off, owners, lists, .. } = before else { return Vec::new() };
+    let names: Vec<String> = names.iter().filter(|name| !off.contains(name)).cloned().collect();
+    let all = (!names.is_empty()).then(|| Action::EnableControllers { place: place.clone(), names });
+    let owners = owners
+        .iter()
+        .map(|(path, owners)| Action::RestoreOwners { place: at(place, path), owners: owners.clone() });
+    let lists =
+        lists.iter().map(|(path, files)| Action::Refill { place: at(place, path), files: files.clone() });
+    all.into_iter().chain(lists).chain(owners).collect()
 }
 
 /// Another group of the same hierarchy.

@@ -1,7 +1,7 @@
 //! Isolated CPUs: which places are set, in which order, and what is refused.
 
 use knobs::{Instance, ReadOnly, Seen};
-use plan::{Action, Anybody, LintKind, MachineFacts, Observed, Plan, Problem};
+use plan::{Action, Anybody, LintKind, MachineFacts, Observed, Plan, Problem, Step};
 use settings::Version;
 
 use crate::world::{desired, machine};
@@ -25,7 +25,7 @@ fn planned(layout: &str, knobs: Option<Vec<Seen>>) -> Result<Plan, Vec<Problem>>
 
 fn set(plan: &Plan) -> Vec<String> {
     let knobs = plan.steps.iter().filter(|step| matches!(step.action, Action::SetKnob { .. }));
-    knobs.map(|step| step.action.to_string()).collect()
+    knobs.map(Step::to_string).collect()
 }
 
 /// As docs/recipes/core.md has it: in place of `exclusive = true`, also of a number of CPUs.
@@ -37,7 +37,7 @@ fn a_partition_that_is_not_balanced_is_isolated_as_well() {
     let knobs = vec![seen("rt-throttling", "/proc/sys/kernel/sched_rt_runtime_us", "950000")];
     let plan = planned(&layout, Some(knobs)).unwrap();
     assert_eq!(set(&plan), ["/proc/sys/kernel/sched_rt_runtime_us <- -1 (was 950000)"]);
-    let steps: Vec<String> = plan.steps.iter().map(|step| step.action.to_string()).collect();
+    let steps: Vec<String> = plan.steps.iter().map(Step::to_string).collect();
     assert!(
         steps.iter().any(|step| step.contains("cpuset.cpus.partition") && step.contains("isolated")),
         "{steps:#?}"

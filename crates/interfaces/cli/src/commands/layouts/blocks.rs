@@ -152,87 +152,56 @@ impl<'p> Blocks<'p> {
 
     fn add(&mut self, step: &Step) {
         // every kind of step is one of these: a new kind does not compile until it has words here
-        let (group, hierarchy, what) = match &step.action {
-            Action::Mount { controllers, name, path } => {
-                let what = What::Hierarchy {
-                    path: path.display().to_string(),
-                    words: mounted(controllers, name.as_deref()),
-                };
-                (String::new(), None, what)
-            }
-            Action::CreateGroup { place } => (self.name(place), Some(place.hierarchy), What::Group),
-            Action::EnableControllers { place, names } => {
-                (self.name(place), Some(place.hierarchy), What::Controllers { names: names.clone() })
-            }
+        let what = match &step.action {
+            Action::Mount { controllers, name, path } => What::Hierarchy {
+                path: path.display().to_string(),
+                words: mounted(controllers, name.as_deref()),
+            },
+            Action::CreateGroup { .. } => What::Group,
+            Action::EnableControllers { names, .. } => What::Controllers { names: names.clone() },
             Action::Write { place, file, text } => {
                 return self.write(place, file, text, step.before.as_deref());
             }
-            Action::WriteDropIn { place, path, text, .. } => {
+            Action::WriteDropIn { path, text, .. } => {
                 let sign = match (&step.before, text) {
                     (None, _) => Sign::Add,
                     (Some(_), Some(_)) => Sign::Change,
                     (Some(_), None) => Sign::Remove,
                 };
-                (
-                    self.name(place),
-                    Some(place.hierarchy),
-                    What::UnitFile { sign, words: path.display().to_string() },
-                )
+                What::UnitFile { sign, words: path.display().to_string() }
             }
             Action::SetKnob { knob, text, .. } => {
                 let before = step.before.as_deref().unwrap_or_default();
                 return self.knob(&step.group.to_string(), knob, before, text);
             }
-            Action::SetDevices { place, setting, rule } => {
-                let what = What::Device { setting: setting.clone(), rule: rule.clone() };
-                (self.name(place), Some(place.hierarchy), what)
+            Action::SetDevices { setting, rule, .. } => {
+                What::Device { setting: setting.clone(), rule: rule.clone() }
             }
-            Action::SetOwnership { place, access } => {
-                (self.name(place), Some(place.hierarchy), What::Owners { words: owners(access) })
+            Action::SetOwnership { access, .. } => What::Owners { words: owners(access) },
+            Action::MoveTasksAway { cpus, to, .. } => {
+                What::TasksOff { words: format!("off CPUs {cpus}, onto CPUs {to}") }
             }
-            Action::MoveTasksAway { place, cpus, to } => {
-                let what = What::TasksOff { words: format!("off CPUs {cpus}, onto CPUs {to}") };
-                (self.name(place), Some(place.hierarchy), what)
-            }
-            Action::MoveTasks { place, tasks } => {
-                (self.name(place), Some(place.hierarchy), What::Processes { count: tasks.len() })
-            }
-            Action::ReturnTasks { place, tasks } => {
-                let words = places_of(tasks);
-                (self.name(place), Some(place.hierarchy), What::Restored { what: "tasks", words })
-            }
-            Action::RemoveGroup { place } => (self.name(place), Some(place.hierarchy), What::Gone),
-            Action::DisableControllers { place, names } => {
-                (self.name(place), Some(place.hierarchy), What::Unneeded { names: names.clone() })
-            }
-            Action::RestoreOwners { place, .. } => {
-                let what = What::Restored { what: "owners", words: "as before".to_owned() };
-                (self.name(place), Some(place.hierarchy), what)
-            }
-            Action::RestoreDevices { place, rules } => {
+            Action::MoveTasks { tasks, .. } => What::Processes { count: tasks.len() },
+            Action::ReturnTasks { tasks, .. } => What::Restored { what: "tasks", words: places_of(tasks) },
+            Action::RemoveGroup { .. } => What::Gone,
+            Action::DisableControllers { names, .. } => What::Unneeded { names: names.clone() },
+            Action::RestoreOwners { .. } => What::Restored { what: "owners", words: "as before".to_owned() },
+            Action::RestoreDevices { rules, .. } => {
                 let words = rules.as_ref().map_or("no rules of its own", |_| "as before").to_owned();
-                (self.name(place), Some(place.hierarchy), What::Restored { what: "devices", words })
+                What::Restored { what: "devices", words }
             }
-            Action::RestoreAffinities { place, threads } => {
+            Action::RestoreAffinities { threads, .. } => {
                 let words = format!("{} back on the CPUs they had", counted(threads.len(), "thread"));
-                (self.name(place), Some(place.hierarchy), What::Restored { what: "tasks", words })
+                What::Restored { what: "tasks", words }
             }
             // only an undo has these
-            Action::Unmount { path, .. } => {
-                let what =
-                    What::Restored { what: "hierarchy", words: format!("{} unmounted", path.display()) };
-                (String::new(), None, what)
-            }
-            Action::Refill { place, .. } => {
-                let what = What::Restored { what: "settings", words: "as before".to_owned() };
-                (self.name(place), Some(place.hierarchy), what)
-            }
-            Action::InheritSet { place, file } => {
-                let what = What::Restored { what: "settings", words: format!("{file} as its parent") };
-                (self.name(place), Some(place.hierarchy), what)
+            Action::Unmount { .. } | Action::Refill { .. } | Action::InheritSet { .. } => {
+                What::Restored { what: "settings", words: step.action.to_string() }
             }
         };
-        self.push(group, hierarchy, what);
+        let place = step.action.place();
+        let group = place.map_or_else(String::new, |place| self.name(place));
+        self.push(group, place.map(|place| place.hierarchy), what);
     }
 
     /// The same thing in another hierarchy is no new one.
