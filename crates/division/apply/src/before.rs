@@ -60,7 +60,11 @@ impl<'p, 't> Looking<'p, 't> {
         }
         let Some(place) = entry.action.place().cloned() else { return Ok(()) };
         if let Action::WriteDropIn { path, text, .. } = &entry.action {
-            let now = self.performer.system().unit_files().read(path);
+            let files = self.performer.system().unit_files();
+            if !entry.restores && text.is_some() {
+                files.refuse_others(path).map_err(crate::Error::from)?;
+            }
+            let now = files.read(path);
             if let (Some(planned), Some(now)) = (planned, &now)
                 && planned != now
                 && text.as_ref() != Some(now)

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     io::Write,
-    os::unix::fs::OpenOptionsExt,
+    os::unix::fs::{FileTypeExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -39,6 +39,13 @@ pub trait UnitFiles {
     fn is_set(&self, unit: &str, property: &str) -> bool;
     /// What a drop-in file contains; `None` if it is not there.
     fn read(&self, path: &Path) -> Option<String>;
+    /// Can it be written or removed? Not what is no regular file.
+    ///
+    /// # Errors
+    /// What is in its place, with the command that moves it away.
+    fn refuse_others(&self, _path: &Path) -> Result<(), Error> {
+        Ok(())
+    }
     /// Writes a drop-in file, or removes it. Until [`UnitFiles::settle`] the next boot goes on with what was there before.
     ///
     /// # Errors
@@ -214,6 +221,11 @@ impl UnitFiles for Systemd {
         fs::read_to_string(path).ok()
     }
 
+    fn refuse_others(&self, path: &Path) -> Result<(), Error> {
+        let is_other = fs::symlink_metadata(path).is_ok_and(|there| !there.is_file());
+        if is_other { Err(no_file("write", path)) } else { Ok(()) }
+    }
+
     fn write(&self, path: &Path, text: Option<&str>) -> Result<(), Error> {
         let Some(directory) = path.parent() else { return Ok(()) };
         let new = directory.join(".90-ringfence.new");
@@ -222,13 +234,7 @@ impl UnitFiles for Systemd {
             let _ = text.is_none().then(|| fs::remove_dir(directory)); // others' drop-in files may be there
             return Ok(());
         }
-        if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
-            return Err(Error::Outside {
-                what: format!("cannot write {}, which is no regular file", path.display()),
-                errno: Errno::EXIST,
-                hint: Some(Command::new("mv").arg(path.to_string_lossy()).arg("/root").to_string()),
-            });
-        }
+        self.refuse_others(path)?;
         note_before(self, path, if text.is_some() { "write" } else { "remove" })?;
         let Some(text) = text else {
             match fs::remove_file(path) {
@@ -274,6 +280,13 @@ impl UnitFiles for Systemd {
     }
 
     fn reload(&self, units: &[String]) -> Result<(), Error> {
+        // systemd would wait for a writer, and for ever
+        let files =
+            units.iter().flat_map(|unit| [false, true].map(|transient| plan::drop_in(unit, transient)));
+        let is_fifo = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo());
+        if let Some(path) = files.map(PathBuf::from).find(is_fifo) {
+            return Err(no_file("let systemd read", &path));
+        }
         let mut removed = units.iter().filter(|unit| remove_flags(unit)).count();
         units.iter().for_each(|unit| note_flags(unit));
         let names: Vec<&str> = units.iter().map(String::as_str).collect();
@@ -289,6 +302,15 @@ impl UnitFiles for Systemd {
 
     fn is_read(&self, unit: &str) -> bool {
         !Systemd::runs() || systemd::needs_reload(unit).is_ok_and(|needs| !needs)
+    }
+}
+
+/// `what`: what can't be done with it.
+fn no_file(what: &str, path: &Path) -> Error {
+    Error::Outside {
+        what: format!("cannot {what} {}, which is no regular file", path.display()),
+        errno: Errno::EXIST,
+        hint: Some(Command::new("mv").arg(path.to_string_lossy()).arg("/root").to_string()),
     }
 }
 

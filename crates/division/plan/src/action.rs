@@ -235,6 +235,31 @@ impl Action {
         }
     }
 
+    /// Its word in JSON.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Action::Mount { .. } => "mount",
+            Action::Unmount { .. } => "unmount",
+            Action::CreateGroup { .. } => "create-group",
+            Action::EnableControllers { .. } => "enable-controllers",
+            Action::Write { .. } => "write",
+            Action::WriteDropIn { .. } => "write-drop-in",
+            Action::SetKnob { .. } => "set-knob",
+            Action::SetDevices { .. } => "set-devices",
+            Action::SetOwnership { .. } => "set-ownership",
+            Action::MoveTasksAway { .. } => "move-tasks-away",
+            Action::MoveTasks { .. } => "move-tasks",
+            Action::ReturnTasks { .. } => "return-tasks",
+            Action::RemoveGroup { .. } => "remove-group",
+            Action::DisableControllers { .. } => "disable-controllers",
+            Action::RestoreOwners { .. } => "restore-owners",
+            Action::RestoreDevices { .. } => "restore-devices",
+            Action::RestoreAffinities { .. } => "restore-affinities",
+            Action::Refill { .. } => "refill",
+            Action::InheritSet { .. } => "inherit-set",
+        }
+    }
+
     /// The same, to be changed.
     pub fn place_mut(&mut self) -> Option<&mut Place> {
         match self {

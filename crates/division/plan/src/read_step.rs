@@ -178,6 +178,7 @@ mod tests {
             let step = Step { group: GroupName::root(), action, why: word(), restores: true, before };
             let text = serde_json::to_string(&step).unwrap();
             assert_eq!(serde_json::from_str::<Step>(&text).unwrap(), step, "{text}");
+            assert!(text.contains(&format!("\"action\":\"{}\"", step.action.word())), "{text}");
         }
     }
 

@@ -11,6 +11,7 @@ use std::{
 
 use apply::{Running, Target};
 use kernel::{Host, Real};
+use plan::Action;
 use serde::Deserialize;
 use units::{CpuSet, hint::Command};
 
@@ -161,7 +162,7 @@ fn refused_or<T>(result: Result<T, Problem>, of: impl Fn(Vec<Diagnostic>) -> T) 
 
 #[derive(Deserialize)]
 struct PlanJson {
-    steps: Vec<serde_json::Value>,
+    steps: Vec<plan::Step>,
     assignments: Vec<AssignmentJson>,
     #[serde(default)]
     reserved: String,
@@ -257,31 +258,38 @@ fn assignment(one: AssignmentJson) -> api::Assignment {
     }
 }
 
-fn step(number: usize, step: &serde_json::Value) -> Step {
-    let text = |name: &str| step[name].as_str().map(str::to_owned);
-    let action = text("action").unwrap_or_default();
-    let path = step["place"]["path"].as_str().unwrap_or_default();
-    let file = text("file").or_else(|| text("path")).or_else(|| text("knob"));
-    let value = text("text").or_else(|| text("rule"));
-    let names = step["names"]
-        .as_array()
-        .map(|names| names.iter().filter_map(|name| name.as_str()).collect::<Vec<_>>().join(" "));
-    let what = match (&file, &value, &names) {
-        (Some(file), Some(value), _) => format!("{file} = {}", value.trim_end()),
-        (Some(file), None, _) => format!("{} {file}", action.replace('-', " ")),
-        (None, _, Some(names)) => format!("{} {names}", action.replace('-', " ")),
-        (None, _, None) => format!("{} {path}", action.replace('-', " ")).trim_end().to_owned(),
+fn step(number: usize, step: &plan::Step) -> Step {
+    let action = step.action.word();
+    let (file, text, names) = match &step.action {
+        Action::Write { file, text, .. } => (Some(file.clone()), Some(text.clone()), None),
+        Action::WriteDropIn { path, text, .. } => (Some(path.display().to_string()), text.clone(), None),
+        Action::SetKnob { knob, text, .. } => (Some(knob.clone()), Some(text.clone()), None),
+        Action::SetDevices { rule, .. } => (None, Some(rule.clone()), None),
+        Action::Mount { path, .. } => (Some(path.display().to_string()), None, None),
+        Action::EnableControllers { names, .. } | Action::DisableControllers { names, .. } => {
+            (None, None, Some(names.join(" ")))
+        }
+        _ => (None, None, None),
+    };
+    let words = action.replace('-', " ");
+    let what = match (&file, &text, &names) {
+        (Some(file), Some(text), _) => format!("{file} = {}", text.trim_end()),
+        (Some(of), None, _) | (None, _, Some(of)) => format!("{words} {of}"),
+        (None, _, None) => match step.action.place() {
+            Some(place) => format!("{words} {}", place.path),
+            None => words,
+        },
     };
     Step {
         number,
-        group: text("group").unwrap_or_default(),
+        group: step.group.to_string(),
         what,
-        why: text("why").unwrap_or_default(),
+        why: step.why.clone(),
         file,
-        before: text("before"),
-        text: value,
-        restores: step["restores"].as_bool().unwrap_or(false),
-        action,
+        before: step.before.clone(),
+        text,
+        restores: step.restores,
+        action: action.to_owned(),
     }
 }
 

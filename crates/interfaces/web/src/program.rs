@@ -11,8 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::error::Category;
 
 use crate::{
     api::layouts::Diagnostic,
@@ -124,21 +124,37 @@ fn ended(child: &mut Child) -> io::Result<Option<std::process::ExitStatus>> {
     }
 }
 
+/// What a command says that refuses, whatever else its answer has: that may be large, and is passed over.
+#[derive(Deserialize)]
+struct Refused {
+    error: Reason,
+    #[serde(default)]
+    diagnostics: Vec<Diagnostic>,
+}
+
+#[derive(Deserialize)]
+struct Reason {
+    message: String,
+    hint: Option<String>,
+    /// The generation that somebody made meanwhile.
+    newest: Option<u64>,
+}
+
 impl Printed {
     /// Its JSON, where it is done; a part of it that needs attention is done too.
     ///
     /// # Errors
     /// The command's own refusal, with its hint and diagnostics.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        let value: Value = serde_json::from_slice(&self.out).map_err(|_| self.refusal(None))?;
-        if value.get("error").is_some_and(|error| error.get("message").is_some()) {
-            return Err(self.refusal(Some(&value)));
+        let refused = serde_json::from_slice::<Refused>(&self.out).ok();
+        if refused.is_some() || !matches!(self.code, 0 | ATTENTION) {
+            return Err(self.refusal(refused));
         }
-        if self.code != 0 && self.code != ATTENTION {
-            return Err(self.refusal(None));
-        }
-        serde_json::from_value(value).map_err(|error| {
-            Problem::unavailable(format!("the command's answer is of another version: {error}"))
+        serde_json::from_slice(&self.out).map_err(|error| match error.classify() {
+            Category::Data => {
+                Problem::unavailable(format!("the command's answer is of another version: {error}"))
+            }
+            _ => self.refusal(None),
         })
     }
 
@@ -158,14 +174,14 @@ impl Printed {
         all
     }
 
-    fn refusal(&self, value: Option<&Value>) -> Problem {
-        let text = |name: &str| value.and_then(|value| value["error"][name].as_str()).map(str::to_owned);
-        let message = text("message").unwrap_or_else(|| self.said("error: ").unwrap_or_else(|| self.end()));
-        let hint = text("hint").or_else(|| self.said("hint: "));
-        let diagnostics = value.and_then(|value| value.get("diagnostics")).cloned().unwrap_or_default();
-        let diagnostics: Vec<Diagnostic> = serde_json::from_value(diagnostics).unwrap_or_default();
+    fn refusal(&self, refused: Option<Refused>) -> Problem {
+        let refused = refused.unwrap_or_else(|| {
+            let message = self.said("error: ").unwrap_or_else(|| self.end());
+            Refused { error: Reason { message, hint: None, newest: None }, diagnostics: Vec::new() }
+        });
+        let Refused { error: Reason { message, hint, newest }, diagnostics } = refused;
+        let hint = hint.or_else(|| self.said("hint: "));
         // somebody was faster after this server had looked, and had the lock for changes first
-        let newest = value.and_then(|value| value["error"]["newest"].as_u64());
         let problem = match (newest, self.code) {
             (Some(newest), _) => Problem {
                 current: [("generation".to_owned(), newest.to_string())].into(),
@@ -188,6 +204,8 @@ impl Printed {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
 
     #[test]

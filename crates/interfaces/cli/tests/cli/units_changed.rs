@@ -1,6 +1,6 @@
 //! Units that are not as a layout's author thought: another name, another slice, settings of their own, another group's.
 
-use std::{fs, sync::Arc};
+use std::{fs, process::Command, sync::Arc};
 
 use libtest_mimic::Trial;
 
@@ -108,6 +108,7 @@ fn others_file(world: &Arc<World>) {
 
 fn no_file(world: &Arc<World>) {
     let unit = Unit::new(world, "unit-no-file", "");
+    let before = unit.holds("pids.max");
     unit.desk.write("l.toml", "[groups.{g}]\nunit = \"{u}\"\npids.max = 77\n");
     let precious = unit.file().with_file_name("rf-test-precious");
     fs::write(&precious, "precious").unwrap();
@@ -119,4 +120,29 @@ fn no_file(world: &Arc<World>) {
     assert_eq!(fs::read_link(unit.drop_in()).unwrap(), precious);
     assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
     fs::remove_file(precious).unwrap();
+    // systemd waits for who writes into a FIFO, with all that it does
+    let answers = || {
+        let asked = Command::new("timeout").args(["60", "systemctl", "show", "--property=Version"]).status();
+        assert!(asked.unwrap().success(), "systemd does not answer");
+    };
+    let fifo = || {
+        let _ = fs::remove_file(unit.drop_in());
+        fs::create_dir_all(unit.drop_in().parent().unwrap()).unwrap();
+        assert!(Command::new("mkfifo").arg(unit.drop_in()).status().unwrap().success());
+    };
+    fifo();
+    let (code, _, error) = unit.desk.run("apply {d}/l.toml {s}");
+    assert_eq!(code, 1, "{error}");
+    says(&error, &["is no regular file", "hint: mv /etc/systemd/system/"]);
+    answers();
+    fs::remove_file(unit.drop_in()).unwrap();
+    unit.desk.ends("apply {d}/l.toml {s}", 0);
+    fifo();
+    let (code, _, error) = unit.desk.run("undo {s}");
+    assert_eq!(code, 3, "{error}");
+    says(&error, &["cannot let systemd read", "is no regular file"]);
+    answers();
+    fs::remove_file(unit.drop_in()).unwrap();
+    unit.desk.run("undo {s}");
+    assert_eq!(unit.holds("pids.max"), before);
 }
