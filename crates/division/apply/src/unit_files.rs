@@ -148,6 +148,7 @@ impl UnitFiles for Systemd {
         if names.is_empty() || !Systemd::runs() {
             return Ok(BTreeMap::new());
         }
+        refuse_fifos(names.iter().map(|name| name.as_str()))?;
         let known = systemd::units(&names.iter().map(|name| name.as_str()).collect::<Vec<_>>())?;
         let seen = names.iter().zip(known).map(|(name, unit)| {
             let drop_in = plan::drop_in(name.as_str(), unit.is_transient);
@@ -179,6 +180,7 @@ impl UnitFiles for Systemd {
             .filter(|unit| !found.contains(unit) && UnitName::new(unit).is_ok())
             .filter(|unit| patterns.iter().any(|pattern| pattern.fits(unit)))
             .collect();
+        refuse_fifos(bound.iter().map(String::as_str))?;
         let known = systemd::units(&bound.iter().map(String::as_str).collect::<Vec<_>>())?;
         let loaded = bound.into_iter().zip(known).filter(|(_, unit)| unit.load == "loaded");
         found.extend(loaded.map(|(unit, _)| unit));
@@ -280,13 +282,7 @@ impl UnitFiles for Systemd {
     }
 
     fn reload(&self, units: &[String]) -> Result<(), Error> {
-        // systemd would wait for a writer, and for ever
-        let files =
-            units.iter().flat_map(|unit| [false, true].map(|transient| plan::drop_in(unit, transient)));
-        let is_fifo = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo());
-        if let Some(path) = files.map(PathBuf::from).find(is_fifo) {
-            return Err(no_file("let systemd read", &path));
-        }
+        refuse_fifos(units.iter().map(String::as_str))?;
         let mut removed = units.iter().filter(|unit| remove_flags(unit)).count();
         units.iter().for_each(|unit| note_flags(unit));
         let names: Vec<&str> = units.iter().map(String::as_str).collect();
@@ -301,8 +297,18 @@ impl UnitFiles for Systemd {
     }
 
     fn is_read(&self, unit: &str) -> bool {
-        !Systemd::runs() || systemd::needs_reload(unit).is_ok_and(|needs| !needs)
+        let needs_none = || systemd::needs_reload(unit).is_ok_and(|needs| !needs);
+        !Systemd::runs() || refuse_fifos([unit]).is_ok() && needs_none()
     }
+}
+
+/// To be asked before systemd is asked for a unit: it opens drop-in files even to say whether they have changed, and would wait for
+/// the writer of a FIFO, with all that it does.
+fn refuse_fifos<'u>(units: impl IntoIterator<Item = &'u str>) -> Result<(), Error> {
+    let files = |unit| [false, true].map(|transient| PathBuf::from(plan::drop_in(unit, transient)));
+    let is_fifo = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.file_type().is_fifo());
+    let found = units.into_iter().flat_map(files).find(is_fifo);
+    found.map_or(Ok(()), |path| Err(no_file("let systemd read", &path)))
 }
 
 /// `what`: what can't be done with it.
