@@ -9,6 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use layout::UnitName;
 use serde::{Deserialize, Serialize};
 
 /// Where units' files outlive a boot.
@@ -38,7 +39,8 @@ pub(crate) fn note(units: &Path, unit: &str, boot: &str, before: Option<&str>) -
     let note = Note { boot: boot.to_owned(), before: before.map(str::to_owned) };
     match fs::create_dir(&directory) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
+        _ if fs::symlink_metadata(&directory)?.is_dir() => {}
+        _ => return Err(io::Error::other(format!("{} is no directory", directory.display()))),
     }
     let _ = fs::remove_file(&file); // left behind by a process that was killed
     let mut to = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&file)?;
@@ -52,10 +54,21 @@ pub(crate) fn note(units: &Path, unit: &str, boot: &str, before: Option<&str>) -
 /// Forgets all: the files are as they are to be.
 pub(crate) fn forget(units: &Path) -> io::Result<()> {
     let directory = units.join(DIRECTORY);
-    match fs::remove_dir_all(&directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-        Ok(()) => File::open(units)?.sync_all(),
+    // none, or somebody's
+    if !fs::symlink_metadata(&directory).is_ok_and(|there| there.is_dir()) {
+        return Ok(());
+    }
+    for entry in fs::read_dir(&directory)? {
+        let entry = entry?;
+        let is_unit = entry.file_name().to_str().is_some_and(|name| UnitName::new(name).is_ok());
+        // files of others stay
+        if is_unit && entry.file_type()?.is_file() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    match fs::remove_dir(&directory) {
+        Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => Err(error),
+        _ => File::open(units)?.sync_all(),
     }
 }
 
@@ -114,6 +127,20 @@ mod tests {
         assert_eq!(unsettled(units, "3"), BTreeMap::new());
         note(units, "a.service", "3", Some("later")).unwrap();
         assert_eq!(unsettled(units, "4")[&path].as_deref(), Some("later"));
+        // a file of somebody's stays there
+        let theirs = units.join(DIRECTORY).join("mine");
+        fs::write(&theirs, "x").unwrap();
+        forget(units).unwrap();
+        assert_eq!(unsettled(units, "4"), BTreeMap::new());
+        assert!(theirs.exists());
+        fs::remove_file(theirs).unwrap();
+        forget(units).unwrap();
+        assert!(!units.join(DIRECTORY).exists());
+        // a link leads elsewhere
+        std::os::unix::fs::symlink(tree.path().join("a.service.d"), units.join(DIRECTORY)).unwrap();
+        assert!(note(units, "a.service", "3", None).is_err());
+        forget(units).unwrap();
+        assert!(units.join(DIRECTORY).is_symlink());
     }
 
     #[test]
