@@ -1,12 +1,11 @@
 //! Carries steps out wholly or not at all: looks at the current state, writes the journal, has the steps done, and on a
 //! failure rolled back. Decides nothing: the steps and their order come in.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use facts::UNIT_SLICE;
 use kernel::{GroupName, Hierarchy};
-use layout::Latency;
-use plan::{Action, Dropped, is_reserve};
+use plan::{Action, Dropped, Upkeep, is_reserve};
 use units::group_path;
 
 use crate::{
@@ -49,16 +48,31 @@ pub(crate) struct Change<'p> {
     pub sources: Vec<Option<Remainder>>,
     /// What earlier layouts decided about and this one does not.
     pub dropped: Dropped,
-    /// Groups whose CPUs change with their load.
-    pub elastic: Vec<policy::Scope>,
-    /// Isolated CPUs, and what is kept off them.
-    pub isolation: Option<knobs::Isolation>,
-    /// Settings that follow the load.
-    pub ranges: Vec<plan::Range>,
-    /// By the names of elastic groups: the latency that decides about their CPUs.
-    pub latencies: BTreeMap<String, Latency>,
+    /// What a layout asks for after its steps.
+    pub upkeep: Upkeep,
     /// Partitions that are there and have to be so in the end.
     pub partitions: Vec<Entry>,
+}
+
+impl Change<'_> {
+    /// Steps of which nothing else is known.
+    pub fn new(kind: Kind, target: Target<'_>, entries: Vec<Entry>) -> Change<'static> {
+        Change {
+            kind,
+            entries,
+            decided: Vec::new(),
+            planned: Vec::new(),
+            hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
+            in_effect: None,
+            left: Vec::new(),
+            replaced: Vec::new(),
+            stayed: None,
+            sources: Vec::new(),
+            dropped: Dropped::default(),
+            upkeep: Upkeep::default(),
+            partitions: Vec::new(),
+        }
+    }
 }
 
 pub(crate) fn carry_out(
@@ -344,10 +358,7 @@ fn head(
         rules: meta.rules.clone(),
         file: meta.file.clone(),
         dropped: change.dropped.clone(),
-        elastic: change.elastic.clone(),
-        isolation: change.isolation.clone(),
-        ranges: change.ranges.clone(),
-        latencies: change.latencies.clone(),
+        upkeep: change.upkeep.clone(),
         in_effect: after,
         settled: settled.saturating_add(settles),
         in_effect_before: before,

@@ -2,7 +2,7 @@
 //! kernel made of them.
 
 use kernel::Host;
-use plan::{Action, Dropped, SettingRequest, Write};
+use plan::{Action, SettingRequest, Write};
 use settings::{Fidelity, Side, Value};
 
 use crate::{
@@ -87,24 +87,7 @@ pub fn set_recorded(
     recover(lock, target)?;
     refuse_while_waiting(lock.state(), target)?;
     let requested = Requested::new(target.host, requests)?;
-    let change = carry_out::Change {
-        kind: Kind::Set,
-        entries: requested.entries(),
-        decided: Vec::new(),
-        planned: Vec::new(),
-        hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
-        in_effect: None,
-        left: Vec::new(),
-        replaced: Vec::new(),
-        stayed: None,
-        sources: Vec::new(),
-        dropped: Dropped::default(),
-        elastic: Vec::new(),
-        isolation: None,
-        ranges: Vec::new(),
-        latencies: Default::default(),
-        partitions: Vec::new(),
-    };
+    let change = carry_out::Change::new(Kind::Set, target, requested.entries());
     carry_out(lock, target, change, meta).map_err(|failure| match failure {
         Failure::RolledBack { error, left, .. } => Failure::Refused(Error::Undone { error, left }),
         other => other,

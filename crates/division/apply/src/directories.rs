@@ -161,11 +161,11 @@ fn last_change(state: &State) -> Result<u32, Failure> {
 
 /// The groups that follow their load, by the names of their directories, with the setting that does; is it a unit?
 fn followed(head: &Head) -> impl Iterator<Item = (&str, &str, bool)> {
-    let elastic = head.elastic.iter().flat_map(|scope| {
+    let elastic = head.upkeep.elastic.iter().flat_map(|scope| {
         let is_unit = |one: &policy::Elastic| scope.units.contains_key(&one.name);
         scope.groups.iter().map(move |one| (scope.directory(one), plan::CPUS, is_unit(one)))
     });
-    let ranges = head.ranges.iter();
+    let ranges = head.upkeep.ranges.iter();
     let ranges = ranges.map(|range| (range.directory(), range.setting.as_str(), range.unit.is_some()));
     elastic.chain(ranges)
 }

@@ -1,6 +1,6 @@
 //! Requests for a change: what was interrupted, or not confirmed in time, is taken back first.
 
-use plan::{Action, LintKind, Plan, Step};
+use plan::{Action, LintKind, Plan, Step, Upkeep};
 
 use crate::{
     Failure, Lock, Meta, Outcome, Resizes, Target,
@@ -31,22 +31,13 @@ pub fn execute(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Res
     let left = plan.lints.iter().filter(|lint| lint.kind == LintKind::Leftover);
     let left: Vec<String> = left.map(|lint| lint.message.clone()).collect();
     let change = Change {
-        kind: Kind::Apply,
-        entries: plan.steps.iter().map(entry).collect(),
         decided: plan.decided.iter().map(entry).collect(),
         planned,
-        hierarchies: target.host.hierarchies().iter().cloned().map(Some).collect(),
-        in_effect: None,
         left: left.clone(),
-        replaced: Vec::new(),
-        stayed: None,
-        sources: Vec::new(),
         dropped: plan.dropped.clone(),
-        elastic: plan.elastic.clone(),
-        isolation: plan.isolation.clone(),
-        ranges: plan.ranges.clone(),
-        latencies: plan.latencies.clone(),
+        upkeep: plan.upkeep.clone(),
         partitions: plan.partitions.iter().map(entry).collect(),
+        ..Change::new(Kind::Apply, target, plan.steps.iter().map(entry).collect())
     };
     if change.entries.is_empty() && change.decided.is_empty() && is_known(lock, target, plan, meta)? {
         let layout = layout_in_effect(lock.state(), target)?.filter(|_| meta.layout);
@@ -103,15 +94,9 @@ pub fn undo_those(
 fn is_known(lock: &Lock, target: Target<'_>, plan: &Plan, meta: &Meta) -> Result<bool, Failure> {
     let dropped = &plan.dropped;
     let before = layout_in_effect(lock.state(), target)?;
-    let same = |head: &Head| {
-        head.rules == meta.rules
-            && head.elastic == plan.elastic
-            && head.isolation == plan.isolation
-            && head.ranges == plan.ranges
-            && head.latencies == plan.latencies
-    };
-    let follows = !plan.elastic.is_empty() || !plan.ranges.is_empty() || plan.isolation.is_some();
-    let is_new = before.as_ref().map_or(meta.rules.is_some() || follows, |head| !same(head));
+    let same = |head: &Head| head.rules == meta.rules && head.upkeep == plan.upkeep;
+    let asks = meta.rules.is_some() || plan.upkeep != Upkeep::default();
+    let is_new = before.as_ref().map_or(asks, |head| !same(head));
     if meta.layout && is_new {
         return Ok(false);
     }

@@ -42,8 +42,8 @@ pub struct Following {
 pub fn following(state: &State, target: Target<'_>) -> Result<Vec<Following>, Failure> {
     let Some(head) = layout_in_effect(state, target)? else { return Ok(Vec::new()) };
     let mut all: Vec<Following> =
-        head.elastic.iter().flat_map(|scope| of_scope(target.host, scope)).collect();
-    for range in &head.ranges {
+        head.upkeep.elastic.iter().flat_map(|scope| of_scope(target.host, scope)).collect();
+    for range in &head.upkeep.ranges {
         let status = RangeStatus::of(target.host, range);
         match all.iter_mut().find(|one| one.group == range.group) {
             Some(one) => one.ranges.extend(status),

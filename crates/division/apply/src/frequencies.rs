@@ -199,7 +199,7 @@ pub(crate) fn give_back(state: &State, target: Target<'_>) -> Vec<String> {
         if frequencies.read(&boot)?.is_empty() {
             return Ok(Vec::new());
         }
-        let scopes = layout_in_effect(state, target)?.map(|head| head.elastic).unwrap_or_default();
+        let scopes = layout_in_effect(state, target)?.map(|head| head.upkeep.elastic).unwrap_or_default();
         let (_, done) = frequencies.restore(target.system.knobs(), &boot, &idle_cpus(target, &scopes))?;
         Ok(done.left)
     };

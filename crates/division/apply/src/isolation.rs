@@ -123,7 +123,7 @@ pub(crate) fn narrow_threads(target: Target<'_>, given: &Knobs, plan: &Plan) -> 
         _ => false,
     };
     let row = knobs::KNOBS.iter().find(|row| row.encoding == Encoding::Affinity);
-    let group = plan.isolation.as_ref().and_then(|isolation| isolation.requests.first());
+    let group = plan.upkeep.isolation.as_ref().and_then(|isolation| isolation.requests.first());
     let group = group.map(|request| name(&request.group));
     let group = group.or_else(|| given.values().next().map(|known| known.group.clone()));
     let (Some(row), Some(group), Some(usual)) = (row, group, of_no_partition(target)) else {

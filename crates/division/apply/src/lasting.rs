@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use plan::{Action, Place};
+use plan::{Action, Place, Upkeep};
 
 use crate::{
     Failure, State, Target,
@@ -111,10 +111,7 @@ pub(crate) fn of_boot(record: Record, boot: &str) -> Record {
 /// Without what went with the boot.
 fn bare(mut head: Head) -> Head {
     head.rules = None;
-    head.elastic.clear();
-    head.ranges.clear();
-    head.latencies.clear();
-    head.isolation = None;
+    head.upkeep = Upkeep::default();
     let files = std::mem::take(&mut head.dropped.files);
     head.dropped = plan::Dropped { files, ..plan::Dropped::default() };
     head

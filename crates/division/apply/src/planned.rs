@@ -92,7 +92,7 @@ pub fn planned(
     }
     let mut plan = plan::plan(desired, machine, &observed, facts, people)?;
     let (knobs_before, knobs_behind, stays) =
-        isolation::leftovers(target, &given, plan.isolation.as_ref(), &seen);
+        isolation::leftovers(target, &given, plan.upkeep.isolation.as_ref(), &seen);
     plan.steps.splice(0..0, knobs_before.into_iter().chain(back.before));
     bring_processes(target, desired, &observed, &mut plan);
     let behind = lists_behind(target, &back.below, &plan);

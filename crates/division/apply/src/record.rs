@@ -8,9 +8,8 @@ use std::{
 };
 
 use kernel::{Hierarchy, Host};
-use layout::Latency;
 pub use plan::Affinity;
-use plan::{Action, Dropped, Outsider, Place};
+use plan::{Action, Dropped, Outsider, Place, Upkeep};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -94,18 +93,9 @@ pub struct Head {
     /// The layout's file or directory, absolute. Records of earlier versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// The layout's groups whose CPUs change with their load.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub elastic: Vec<policy::Scope>,
-    /// The layout's isolated CPUs, and what is kept off them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub isolation: Option<knobs::Isolation>,
-    /// Settings of its groups that follow their load between bounds.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ranges: Vec<plan::Range>,
-    /// By the names of its elastic groups: the latency that decides about their CPUs.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub latencies: BTreeMap<String, Latency>,
+    /// What the layout asks for after its steps.
+    #[serde(flatten)]
+    pub upkeep: Upkeep,
     /// What earlier layouts decided about and this one does not.
     #[serde(default, skip_serializing_if = "Dropped::is_empty")]
     pub dropped: Dropped,

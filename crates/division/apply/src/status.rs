@@ -108,12 +108,12 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         membership: membership.as_ref(),
         applied: &applied,
         renamed: &renamed(&records, target),
-        elastic: layout.as_ref().map_or(&[], |head| &head.elastic),
-        ranges: layout.as_ref().map_or(&[], |head| &head.ranges),
+        elastic: layout.as_ref().map_or(&[], |head| &head.upkeep.elastic),
+        ranges: layout.as_ref().map_or(&[], |head| &head.upkeep.ranges),
         // without an answer the files are compared
         units: &known.unwrap_or_default(),
     };
-    let isolation = layout.as_ref().and_then(|head| head.isolation.as_ref());
+    let isolation = layout.as_ref().and_then(|head| head.upkeep.isolation.as_ref());
     let isolated = isolation.map(|isolation| isolation::status(target, isolation, &records));
     let isolated = isolated.unwrap_or_default();
     let all = decided.into_iter().map(|(group, decided)| {
@@ -155,7 +155,7 @@ pub fn layout_in_effect(state: &State, target: Target<'_>) -> Result<Option<Head
 /// # Errors
 /// [`Failure::State`].
 pub fn isolated_cpus(state: &State, target: Target<'_>) -> Result<CpuSet, Failure> {
-    let isolation = layout_in_effect(state, target)?.and_then(|head| head.isolation);
+    let isolation = layout_in_effect(state, target)?.and_then(|head| head.upkeep.isolation);
     let requests = isolation.into_iter().flat_map(|isolation| isolation.requests);
     Ok(requests.fold(CpuSet::new(), |all, request| all.union(&request.cpus)))
 }

@@ -19,7 +19,7 @@ use std::{
 
 use kernel::{Hierarchy, Seat};
 use knobs::{Encoding, Instance};
-use plan::{Action, Dropped, Outsider, Place, is_reserve};
+use plan::{Action, Outsider, Place, is_reserve};
 use units::group_path;
 
 use crate::{
@@ -343,22 +343,13 @@ impl<'t> Steps<'t> {
 
     fn change(self, to: u32, wanted: &[u32]) -> Change<'t> {
         Change {
-            kind: Kind::Undo { to },
             sources: self.sources,
-            dropped: Dropped::default(),
-            elastic: Vec::new(),
-            isolation: None,
-            ranges: Vec::new(),
-            latencies: Default::default(),
             partitions: self.partitions,
-            entries: self.entries,
-            decided: Vec::new(),
-            planned: Vec::new(),
-            hierarchies: self.target.host.hierarchies().iter().cloned().map(Some).collect(),
             in_effect: Some(wanted.to_vec()),
             left: self.left,
             replaced: self.skipped,
             stayed: Some(self.stayed),
+            ..Change::new(Kind::Undo { to }, self.target, self.entries)
         }
     }
 

@@ -9,7 +9,7 @@ use topology::Machine;
 use units::{CpuSet, group_path};
 
 use crate::{
-    Action, Assignment, Lint, Observed, People, Place, Plan, Problem, Step, absent, budgets, cpusets,
+    Action, Assignment, Lint, Observed, People, Place, Plan, Problem, Step, Upkeep, absent, budgets, cpusets,
     decided::{Decisions, decided, wanted},
     devices,
     drop_ins::DropIns,
@@ -125,10 +125,12 @@ pub fn plan(
         decided: so,
         steps,
         assignments: assignments(&tree, &resolved),
-        elastic: scopes,
-        isolation,
-        latencies: elastic::latencies(&tree),
-        ranges: values.iter().filter_map(|valued| valued.own_range().cloned()).collect(),
+        upkeep: Upkeep {
+            elastic: scopes,
+            isolation,
+            latencies: elastic::latencies(&tree),
+            ranges: values.iter().filter_map(|valued| valued.own_range().cloned()).collect(),
+        },
         reserved: resolved.reserved,
         lints,
         dropped: crate::Dropped::default(),

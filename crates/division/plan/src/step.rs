@@ -20,18 +20,9 @@ pub struct Plan {
     pub assignments: Vec<Assignment>,
     /// The CPUs reserved for the rest of the system; empty if none were requested.
     pub reserved: CpuSet,
-    /// Groups whose CPUs change with their load, and the CPUs that they share.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub elastic: Vec<policy::Scope>,
-    /// Isolated CPUs, and what is kept off them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub isolation: Option<knobs::Isolation>,
-    /// Settings of groups that follow their load between bounds.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ranges: Vec<crate::Range>,
-    /// By the names of elastic groups: the latency that decides about their CPUs.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub latencies: BTreeMap<String, Latency>,
+    /// What it asks for after its steps.
+    #[serde(flatten)]
+    pub upkeep: Upkeep,
     /// What works, but perhaps not as meant.
     pub lints: Vec<Lint>,
     /// What the layout decides about and no step changes, as it is so already.
@@ -43,6 +34,24 @@ pub struct Plan {
     /// What earlier layouts in effect decided about and this one does not.
     #[serde(skip)]
     pub dropped: Dropped,
+}
+
+/// What a layout asks for after its steps, as long as it is in effect: the daemon, `status` and the next plan read it from the
+/// layout's record.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Upkeep {
+    /// Groups whose CPUs change with their load, and the CPUs that they share.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elastic: Vec<policy::Scope>,
+    /// Isolated CPUs, and what is kept off them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<knobs::Isolation>,
+    /// Settings of groups that follow their load between bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<crate::Range>,
+    /// By the names of elastic groups: the latency that decides about their CPUs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub latencies: BTreeMap<String, Latency>,
 }
 
 /// What becomes of what earlier generations left: what a layout no longer decides about, and what it takes over.

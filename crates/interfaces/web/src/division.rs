@@ -35,8 +35,8 @@ impl Division {
             if head.layout {
                 division = Division::default();
             }
-            division.add(&head.elastic);
-            let requests = head.isolation.iter().flat_map(|isolation| &isolation.requests);
+            division.add(&head.upkeep.elastic);
+            let requests = head.upkeep.isolation.iter().flat_map(|isolation| &isolation.requests);
             division.isolated.extend(requests.map(|request| (request.knob.clone(), request.cpus.clone())));
         }
         division

@@ -37,8 +37,9 @@ fn by_load(state: &State, target: Target<'_>) -> Result<ByLoad, Failure> {
     if following.is_empty() {
         return Ok(ByLoad::default());
     }
-    let of_scopes = head.elastic.iter().flat_map(|scope| scope.units.clone());
-    let of_ranges = head.ranges.iter().map(|range| (range.group.clone(), range.directory().to_owned()));
+    let of_scopes = head.upkeep.elastic.iter().flat_map(|scope| scope.units.clone());
+    let of_ranges =
+        head.upkeep.ranges.iter().map(|range| (range.group.clone(), range.directory().to_owned()));
     let units: BTreeMap<String, String> = of_scopes.chain(of_ranges).collect();
     let groups = following.iter().map(|one| Resized {
         level: units.get(&one.group).unwrap_or(&one.group).clone(),

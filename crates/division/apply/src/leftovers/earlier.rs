@@ -97,7 +97,7 @@ impl Earlier {
 
     /// The elastic groups of the last of them.
     pub(crate) fn elastic(&self) -> BTreeSet<String> {
-        let last = self.records.last().into_iter().flat_map(|record| &record.head.elastic);
+        let last = self.records.last().into_iter().flat_map(|record| &record.head.upkeep.elastic);
         last.flat_map(|scope| &scope.groups).map(|group| group.name.clone()).collect()
     }
 
@@ -108,7 +108,7 @@ impl Earlier {
 
     /// The settings of the last of them that follow the load.
     pub(crate) fn ranges(&self) -> Vec<plan::Range> {
-        self.records.last().map(|record| record.head.ranges.clone()).unwrap_or_default()
+        self.records.last().map(|record| record.head.upkeep.ranges.clone()).unwrap_or_default()
     }
 
     /// What the last of them already did without.

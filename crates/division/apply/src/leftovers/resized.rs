@@ -28,6 +28,7 @@ pub(crate) struct Below {
 pub(crate) fn lists_behind(target: Target<'_>, below: &[Below], plan: &Plan) -> Vec<Step> {
     let host = target.host;
     let elastic: Vec<&str> = plan
+        .upkeep
         .elastic
         .iter()
         .flat_map(|scope| scope.groups.iter().map(|group| scope.directory(group)))
@@ -73,8 +74,9 @@ pub(crate) fn lists_behind(target: Target<'_>, below: &[Below], plan: &Plan) -> 
 
 impl Past<'_> {
     pub(super) fn add_resized(&mut self, record: &Record, originals: &[Original]) {
-        let elastic = record.head.elastic.iter().flat_map(|scope| &scope.groups).map(|group| &group.name);
-        let ranges = record.head.ranges.iter().map(|range| &range.group);
+        let elastic =
+            record.head.upkeep.elastic.iter().flat_map(|scope| &scope.groups).map(|group| &group.name);
+        let ranges = record.head.upkeep.ranges.iter().map(|range| &range.group);
         let own = elastic.chain(ranges).cloned();
         let groups: BTreeSet<String> = match &self.resized.groups {
             Some(groups) => own.filter(|name| groups.contains(name)).collect(),

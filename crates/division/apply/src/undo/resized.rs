@@ -52,7 +52,7 @@ impl Steps<'_> {
 
     /// Groups that were resized, though nothing says what they had before: somebody emptied or removed the file.
     fn report_lost(&mut self, record: &Record) {
-        if record.head.elastic.is_empty() && record.head.ranges.is_empty() {
+        if record.head.upkeep.elastic.is_empty() && record.head.upkeep.ranges.is_empty() {
             return;
         }
         let is_made = |group: &str| {

@@ -90,19 +90,6 @@ impl<'h> Maker<'h> {
     }
 
     pub fn plan(&mut self) -> Plan {
-        let steps = std::mem::take(&mut self.steps);
-        Plan {
-            decided: Vec::new(),
-            partitions: Vec::new(),
-            steps,
-            assignments: Vec::new(),
-            elastic: Vec::new(),
-            isolation: None,
-            ranges: Vec::new(),
-            latencies: Default::default(),
-            reserved: CpuSet::new(),
-            lints: Vec::new(),
-            dropped: Default::default(),
-        }
+        Plan { steps: std::mem::take(&mut self.steps), ..Plan::default() }
     }
 }

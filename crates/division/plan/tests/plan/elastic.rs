@@ -88,7 +88,7 @@ fn a_min_is_whole_cores_as_the_daemon_divides_them() {
         let sets = cpus(&plan);
         assert_eq!([&sets["a"], &sets["b"]], given, "{layout}");
         // and the daemon takes them as they are
-        for scope in &plan.elastic {
+        for scope in &plan.upkeep.elastic {
             let units = policy::Units::of(&machine, &scope.pool).unwrap();
             let sets: Vec<units::CpuSet> =
                 scope.groups.iter().map(|group| sets[&group.name].parse().unwrap()).collect();

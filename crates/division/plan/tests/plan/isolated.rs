@@ -81,7 +81,7 @@ fn a_plan_for_a_machine_that_is_not_here_says_so() {
     let plan = planned(LAYOUT, None).unwrap();
     assert_eq!(set(&plan), Vec::<String>::new());
     assert!(plan.lints.iter().any(|lint| lint.kind == LintKind::Unchecked));
-    assert_eq!(plan.isolation.unwrap().housekeeping.to_string(), "0-2");
+    assert_eq!(plan.upkeep.isolation.unwrap().housekeeping.to_string(), "0-2");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn general_groups_have_all_that_no_group_has_for_itself_and_elastic_groups_share
         assert_eq!(sets["db"].parse::<units::CpuSet>().unwrap().len(), 1, "{version:?}");
         // where v1 has a list of its own below
         assert!(sets.get("apps/batch").is_none_or(|set| set == "0-6"), "{version:?}");
-        let scope = plan.elastic.iter().find(|scope| scope.saving.is_some()).unwrap();
+        let scope = plan.upkeep.elastic.iter().find(|scope| scope.saving.is_some()).unwrap();
         let names: Vec<&str> = scope.groups.iter().map(|group| group.name.as_str()).collect();
         assert_eq!(names, ["apps", "web"], "{version:?}");
         assert_eq!(scope.pool.to_string(), "0-6");
@@ -32,7 +32,7 @@ fn general_groups_have_all_that_no_group_has_for_itself_and_elastic_groups_share
 fn a_layout_without_general_groups_is_warned_of() {
     let layout = "[power]\nsaving = true\n[groups.db]\ncpus = 2\n[groups.\"db/batch\"]\n";
     let plan = plan_on(Version::V2, &machine(1, 1, 4, 1), layout).unwrap();
-    assert!(plan.elastic.is_empty());
+    assert!(plan.upkeep.elastic.is_empty());
     let lint = plan.lints.iter().find(|lint| lint.kind == LintKind::Elastic).unwrap();
     assert!(lint.message.contains("[power] saves nothing"), "{}", lint.message);
 }

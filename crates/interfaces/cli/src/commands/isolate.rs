@@ -37,7 +37,7 @@ fn check(args: &args::IsolateCheck, as_json: bool) -> Result<u8, Failure> {
     };
     let in_effect = within.map_or(Ok(None), |_| in_effect(&layouts::history_of(&args.state)))?;
     let budget = in_effect.as_ref().zip(within).map_or(Budget::default(), |(head, group)| {
-        let isolation = head.isolation.as_ref();
+        let isolation = head.upkeep.isolation.as_ref();
         isolation.and_then(|isolation| isolation.budgets.get(group)).copied().unwrap_or_default()
     });
     if let (Some(head), Some(group), false) = (&in_effect, within, args.no_probe) {
@@ -63,7 +63,7 @@ fn in_effect(state: &State) -> Result<Option<Head>, Failure> {
 
 /// What the probe uses counts as the load of an elastic group, which would get more CPUs for it.
 fn refuse_to_grow(head: &Head, group: &str) -> Result<(), Failure> {
-    let is_elastic = head.elastic.iter().flat_map(|scope| &scope.groups).any(|one| one.name == group);
+    let is_elastic = head.upkeep.elastic.iter().flat_map(|scope| &scope.groups).any(|one| one.name == group);
     if !is_elastic {
         return Ok(());
     }

@@ -101,8 +101,8 @@ fn placed(parts: Vec<Box<dyn Part>>) -> (Vec<Placed>, Vec<GroupName>) {
 
 /// The places of groups with a latency, with their names in the layout.
 fn measured(head: &Head, groups: &[GroupName]) -> Vec<(usize, String)> {
-    let all = head.elastic.iter().flat_map(|scope| scope.groups.iter().map(move |one| (scope, one)));
-    let measured = all.filter(|(_, one)| head.latencies.contains_key(&one.name));
+    let all = head.upkeep.elastic.iter().flat_map(|scope| scope.groups.iter().map(move |one| (scope, one)));
+    let measured = all.filter(|(_, one)| head.upkeep.latencies.contains_key(&one.name));
     let measured = measured.filter_map(|(scope, one)| {
         let group = GroupName::new(scope.directory(one)).ok()?;
         Some((groups.iter().position(|known| *known == group)?, one.name.clone()))
@@ -132,13 +132,13 @@ impl<'h> Controller<'h> {
             return Ok(Err(End::Later));
         }
         let head = apply::layout_in_effect(state, target).map_err(failed)?;
-        let saves = head.iter().flat_map(|head| &head.elastic).any(|scope| scope.frequency);
+        let saves = head.iter().flat_map(|head| &head.upkeep.elastic).any(|scope| scope.frequency);
         let mut frequencies = Frequencies::of(state);
         if !saves {
             // a layout before it may have had some
             follow(&mut frequencies, target, &CpuSet::new());
         }
-        let follows = |head: &Head| !head.elastic.is_empty() || !head.ranges.is_empty();
+        let follows = |head: &Head| !head.upkeep.elastic.is_empty() || !head.upkeep.ranges.is_empty();
         let Some(head) = head.filter(follows) else { return Ok(Err(End::Nothing)) };
         let resizes = Resizes::of(state);
         if resizing.is_none() {
@@ -153,7 +153,7 @@ impl<'h> Controller<'h> {
         let originals = Rc::new(Originals::open(&lock, target, &head).map_err(failed)?);
         let (changes, left_alone) = Default::default();
         let mut start = Start { target, originals: originals.clone(), changes, left_alone };
-        let divides = !is_paused && !head.elastic.is_empty();
+        let divides = !is_paused && !head.upkeep.elastic.is_empty();
         let online = divides.then(Online::note).transpose()?;
         let parts = if is_paused { Ok(Vec::new()) } else { parts(&mut start, &head, &numbers) };
         let Start { changes, left_alone, .. } = start;
@@ -175,8 +175,8 @@ impl<'h> Controller<'h> {
             online,
             states,
             period,
-            scopes: head.elastic,
-            latencies: head.latencies,
+            scopes: head.upkeep.elastic,
+            latencies: head.upkeep.latencies,
             measured,
             frequencies,
             originals,
@@ -433,19 +433,19 @@ fn record(resizes: &Resizes, counters: &Counters, change: &Resize) {
 /// What changes with its load in the layout in effect.
 fn parts(start: &mut Start<'_>, head: &Head, numbers: &Parameters) -> Result<Vec<Box<dyn Part>>, String> {
     let mut parts: Vec<Box<dyn Part>> = Vec::new();
-    if !head.elastic.is_empty() {
+    if !head.upkeep.elastic.is_empty() {
         let machine = Machine::live().map_err(|error| error.to_string())?;
-        for scope in &head.elastic {
+        for scope in &head.upkeep.elastic {
             parts.push(match Pool::find(start, &machine, scope, numbers)? {
                 Ok(pool) => Box::new(pool),
                 Err(why) => Box::new(Undivided::new(start, scope, &why)),
             });
         }
     }
-    if let Some(quotas) = Quotas::find(start, &head.ranges, numbers)? {
+    if let Some(quotas) = Quotas::find(start, &head.upkeep.ranges, numbers)? {
         parts.push(Box::new(quotas));
     }
-    if let Some(memory) = Memory::find(start, &head.ranges)? {
+    if let Some(memory) = Memory::find(start, &head.upkeep.ranges)? {
         parts.push(Box::new(memory));
     }
     Ok(parts)

@@ -447,7 +447,7 @@ fn saved() {
     let lock = state.lock(Duration::from_secs(60)).unwrap();
     let head = apply::layout_in_effect(&state, target).unwrap().unwrap();
     let originals = Originals::open(&lock, target, &head).unwrap();
-    apply::end_saving(target, &originals, &head.elastic, &all).unwrap();
+    apply::end_saving(target, &originals, &head.upkeep.elastic, &all).unwrap();
     let meta = Meta { by: By::caller(), what: "undo".to_owned(), ..Meta::default() };
     let outcome = apply::undo(&lock, target, Some(0), &meta).unwrap();
     assert_eq!(outcome.replaced, [""; 0]);

@@ -123,7 +123,7 @@ fn end_saving(args: &args::Elastic, as_json: bool) -> Result<u8, Failure> {
     let groups = match apply::layout_in_effect(&state, target)? {
         Some(head) => {
             let originals = apply::Originals::open(&lock, target, &head)?;
-            apply::end_saving(target, &originals, &head.elastic, &Machine::live()?.online())?
+            apply::end_saving(target, &originals, &head.upkeep.elastic, &Machine::live()?.online())?
         }
         None => Vec::new(),
     };
