@@ -129,12 +129,6 @@ impl Accounts {
         text.lines().filter_map(|line| line.split(':').nth(2)?.parse().ok()).collect()
     }
 
-    /// Do the name services list that user as a member of that group? His primary group is not looked at.
-    pub fn is_listed(&self, user: &str, group: &str) -> bool {
-        self.field(GROUP, group, 3)
-            .is_some_and(|members| members.split(',').any(|member| member.trim() == user))
-    }
-
     fn number(
         &self,
         name: &str,

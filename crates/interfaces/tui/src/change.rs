@@ -112,11 +112,6 @@ impl Changer {
         Changer { deputy: Some(deputy), ..self }
     }
 
-    /// How many changes can be put back.
-    pub fn undoable(&self) -> usize {
-        self.done.len()
-    }
-
     /// What `SETTING=VALUE` would write.
     ///
     /// # Errors

@@ -63,8 +63,6 @@ pub struct LoopDevice {
     node: Option<File>,
     /// How sysfs names the file behind it, to distinguish it from a later user's.
     backing: String,
-    size: u64,
-    direct: bool,
 }
 
 impl LoopDevice {
@@ -97,8 +95,7 @@ impl LoopDevice {
             match configure(&node, &backing, write) {
                 Ok(()) => {
                     let backing = sysfs(number, "backing_file").unwrap_or_default();
-                    let direct = sysfs(number, "dio").is_some_and(|text| text == "1");
-                    return Ok(LoopDevice { number, node: Some(node), backing, size, direct });
+                    return Ok(LoopDevice { number, node: Some(node), backing });
                 }
                 Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
                 Err(error) => return Err(failed("cannot attach", Some(&path))(error)),
@@ -115,16 +112,6 @@ impl LoopDevice {
     /// Its number N.
     pub fn number(&self) -> u32 {
         self.number
-    }
-
-    /// Its size in bytes.
-    pub fn size(&self) -> u64 {
-        self.size
-    }
-
-    /// Does it read past the page cache of the file system that holds its data? Some (tmpfs) can't.
-    pub fn is_direct(&self) -> bool {
-        self.direct
     }
 
     /// Detaches the device and waits until it is free. The device itself if another process still has it open after `patience`:

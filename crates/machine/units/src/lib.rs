@@ -14,7 +14,7 @@ mod text;
 
 pub use amount::{Bytes, Micros, Nanos, UnitError, hexadecimal};
 pub use idset::{Cpu, CpuSet, IdSet, ListError, MAX_ID, Node, NodeSet};
-pub use limit::{Limit, Weight};
+pub use limit::Limit;
 pub use nearest::nearest;
 pub use proc_stat::ProcStat;
 pub use text::{csv_cell, printable, shell_quote};

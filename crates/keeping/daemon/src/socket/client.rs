@@ -4,7 +4,7 @@
 use std::{
     io::{self, ErrorKind, Read, Write},
     os::unix::net::UnixStream,
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::{Duration, Instant},
 };
 
@@ -93,11 +93,6 @@ impl Client {
     /// The same, which waits for a whole answer no longer than this.
     pub fn patience(self, patience: Duration) -> Client {
         Client { patience: Some(patience), ..self }
-    }
-
-    /// The socket.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Is there a socket? Whether a daemon listens on it is another question.
