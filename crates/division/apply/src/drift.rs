@@ -242,8 +242,8 @@ fn or_renamed(alike: &[PathBuf]) -> String {
 fn outside(directory: &Path, processes: &[u32], of: usize, split: &[Split]) -> String {
     let are = |outside: &[u32]| if outside.len() == 1 { "is" } else { "are" };
     let whole = (!processes.is_empty()).then(|| {
-        let what = if of == 1 { "process" } else { "processes" };
-        (format!("{} of {of} {what} {}", processes.len(), are(processes)), processes)
+        let all = units::counted(of, "process");
+        (format!("{} of {all} {}", processes.len(), are(processes)), processes)
     });
     let in_part = split.iter().map(|Split { process, outside, of }| {
         let who = format!("{} of {of} threads of process {process} {}", outside.len(), are(outside));

@@ -98,7 +98,7 @@ pub enum Error {
 
 fn partition(group: &GroupName, state: &str, cause: Option<&str>) -> String {
     let cause = cause.map_or_else(String::new, |cause| format!("; {cause}"));
-    match state.contains("invalid") {
+    match settings::partition(state).1.is_some() {
         true => format!("the kernel keeps the partition of group '{group}' invalid: {state}{cause}"),
         false => format!("group '{group}' lost its partition: it is {state}{cause}"),
     }

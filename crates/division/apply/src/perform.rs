@@ -363,8 +363,7 @@ impl<'t> Performer<'t> {
             return None;
         }
         self.host().kernel().write(at, &place.path, PARTITION, none).ok()?;
-        // "root invalid (reason)" is requested as root
-        Some(state.split(' ').next().unwrap_or_default().to_owned())
+        Some(settings::partition(&state).0.to_owned())
     }
 
     fn is_unused(&self, at: &Hierarchy, place: &Place) -> bool {
@@ -401,7 +400,7 @@ impl<'t> Performer<'t> {
             return Ok(Done::default()); // as written, or it can't be read
         };
         // a partition that the kernel keeps invalid was taken, but is none
-        if file == PARTITION && actual.contains("invalid") {
+        if file == PARTITION && settings::partition(&actual).1.is_some() {
             return Err(partitions::invalid(self, entry, &actual));
         }
         journal.actual(step, &actual).map_err(unwritable)?;

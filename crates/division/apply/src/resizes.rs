@@ -17,7 +17,7 @@ use rustix::{
     process::{Pid, test_kill_process},
 };
 use serde::{Deserialize, Serialize};
-use units::{CpuSet, ProcStat};
+use units::CpuSet;
 
 use crate::{
     Again, Failure, Lock, State,
@@ -279,13 +279,6 @@ pub enum Says {
     },
 }
 
-impl Measured {
-    /// Has its source stopped to answer?
-    pub fn has_stopped(&self) -> bool {
-        matches!(self.says, Says::Stopped { .. })
-    }
-}
-
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Measured { source, target, says, .. } = self;
@@ -371,7 +364,7 @@ impl Resizes {
         let file = self.open(CONTROLLER).ok()?;
         file.take(LARGEST).read_to_string(&mut text).ok()?;
         let Saved { started: then, controller } = serde_json::from_str(&text).ok()?;
-        let is_it = match started(controller.pid) {
+        let is_it = match kernel::started(controller.pid) {
             Some(now) => now == then,
             // /proc may be closed to other users
             None => is_there(controller.pid),
@@ -506,11 +499,6 @@ fn readable() -> OpenOptions {
     options
 }
 
-/// When a process was started, in clock ticks since boot.
-fn started(pid: u32) -> Option<u64> {
-    ProcStat::parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?.started()
-}
-
 fn is_there(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
@@ -531,7 +519,7 @@ impl Resizing {
 
     /// A reader finds the old text or the new one.
     fn replace(&self, controller: &Controller) -> std::io::Result<()> {
-        let started = started(controller.pid).unwrap_or_default();
+        let started = kernel::started(controller.pid).unwrap_or_default();
         let mut text = serde_json::to_vec(&Saved { started, controller: controller.clone() })?;
         text.push(b'\n');
         let new = self.directory.join(format!("{CONTROLLER}.new"));

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 use settings::Controller;
-use units::CpuSet;
+use units::{CpuSet, counted};
 
 use crate::{Owned, Ownership, Place};
 
@@ -291,12 +291,12 @@ impl std::fmt::Display for Action {
                 write!(f, "restrict the tasks of /{} to CPUs {to}, off {cpus}", place.path)
             }
             Action::MoveTasks { place, tasks } => {
-                write!(f, "move {} into {}", counted(tasks.len(), "process", "processes"), place.path)
+                write!(f, "move {} into {}", counted(tasks.len(), "process"), place.path)
             }
             Action::ReturnTasks { place, tasks } => {
                 let to: BTreeSet<&str> = tasks.iter().map(|task| task.from.as_str()).collect();
                 let to: Vec<String> = to.into_iter().map(|path| format!("/{path}")).collect();
-                let count = counted(tasks.len(), "process", "processes");
+                let count = counted(tasks.len(), "process");
                 write!(f, "move {count} out of {} to {}", place.path, to.join(", "))
             }
             Action::RemoveGroup { place } => write!(f, "remove {}", place.path),
@@ -311,19 +311,10 @@ impl std::fmt::Display for Action {
                 write!(f, "restore the device rules of {}", place.path)
             }
             Action::RestoreAffinities { place, threads } => {
-                write!(
-                    f,
-                    "give {} of /{} their CPUs back",
-                    counted(threads.len(), "thread", "threads"),
-                    place.path
-                )
+                write!(f, "give {} of /{} their CPUs back", counted(threads.len(), "thread"), place.path)
             }
             Action::Refill { place, .. } => write!(f, "restore the settings of {}", place.path),
             Action::InheritSet { place, file } => write!(f, "{}/{file} <- as its parent", place.path),
         }
     }
-}
-
-fn counted(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
 }

@@ -44,8 +44,8 @@ pub(crate) fn check_cores(tree: &Tree<'_>, machine: &Machine, scopes: &[Scope], 
         }
         let branch = |name: &str| tree.branches.iter().find(|branch| branch.name.to_string() == name);
         let each = scope.groups.iter().zip(&cores).filter_map(|(group, cores)| {
-            let word = if *cores == 1 { "core" } else { "cores" };
-            let what = format!("'{}' needs {cores} {word} for its min of {}", group.name, group.min);
+            let needed = units::counted(*cores, "core");
+            let what = format!("'{}' needs {needed} for its min of {}", group.name, group.min);
             Some((*cores, Against { origin: Some(branch(&group.name)?.origin()), what }))
         });
         let mut each: Vec<(usize, Against)> = each.collect();

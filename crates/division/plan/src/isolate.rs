@@ -296,9 +296,8 @@ fn unwritable(
 ) -> Option<Problem> {
     let first = places.first()?.request;
     let some = named(places, |want| format!("{} to {}", want.instance(), want.text));
-    let place = if places.len() == 1 { "place" } else { "places" };
-    let message =
-        format!("{} is mounted read-only, with {} {place} to be set: {some}", mount.mount, places.len());
+    let count = units::counted(places.len(), "place");
+    let message = format!("{} is mounted read-only, with {count} to be set: {some}", mount.mount);
     let mut rows: Vec<String> = places.iter().map(|want| format!("{} = false", want.knob.name)).collect();
     rows.dedup();
     let remount = match &mount.remount {

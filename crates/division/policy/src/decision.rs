@@ -145,8 +145,8 @@ impl fmt::Display for Reason {
                 baseline * 100.0
             ),
             Reason::Borrows { units } => {
-                let plural = if *units == 1 { "" } else { "s" };
-                write!(f, "borrows {units} CPU{plural}, which the owner has at once when it needs it")
+                let cpus = units::counted(*units, "CPU");
+                write!(f, "borrows {cpus}, which the owner has at once when it needs it")
             }
             Reason::Returns => write!(f, "what it borrowed is another's again"),
             Reason::LoanDidHarm { waiting, baseline, dwell } => write!(

@@ -180,9 +180,8 @@ impl Sets {
 
     /// `"user" cpuset of CPUSPEC(1-3) with 0 tasks running`.
     pub fn summary(&self, set: &Set) -> String {
-        let tasks = self.tasks(set).len();
-        let noun = if tasks == 1 { "task" } else { "tasks" };
-        format!("\"{}\" cpuset of CPUSPEC({}) with {tasks} {noun} running", set.name(), self.shown(set))
+        let tasks = units::counted(self.tasks(set).len(), "task");
+        format!("\"{}\" cpuset of CPUSPEC({}) with {tasks} running", set.name(), self.shown(set))
     }
 
     fn shown(&self, set: &Set) -> String {

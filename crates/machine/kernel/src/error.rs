@@ -212,7 +212,7 @@ pub enum Error {
     /// The freezer does not reach processes of the group.
     #[error(
         "{tasks} of group '{group}' {are} not in its freezer group but in '{at}' of {mount}, and would not stop",
-        tasks = processes(.pids.len()),
+        tasks = units::counted(.pids.len(), "process"),
         are = if .pids.len() == 1 { "is" } else { "are" },
         mount = .mount.display()
     )]
@@ -285,10 +285,6 @@ pub enum Error {
         /// What fixes it, if known.
         hint: Option<String>,
     },
-}
-
-fn processes(count: usize) -> String {
-    format!("{count} process{}", if count == 1 { "" } else { "es" })
 }
 
 fn create(group: impl fmt::Display) -> Command {

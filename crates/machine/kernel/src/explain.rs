@@ -364,11 +364,7 @@ fn deleting(scene: &Scene<'_>) -> Finding {
     match children.len() {
         0 => None,
         count => found(
-            format!(
-                "it has {count} group{} below it ({})",
-                if count == 1 { "" } else { "s" },
-                children.join(", ")
-            ),
+            format!("it has {} below it ({})", units::counted(count, "group"), children.join(", ")),
             scene.command("delete --recursive"),
         ),
     }

@@ -7,7 +7,8 @@ use crate::{
     Op,
     control_files::{CONTROLLERS, SUBTREE_CONTROL},
     protected::{freezes, protected_in},
-    scene::{Finding, Scene, ancestors, bytes, cpus, found, nodes},
+    scene::{Finding, Scene, ancestors, cpus, found, nodes},
+    unit::size,
 };
 
 /// The file that makes a group a partition.
@@ -259,7 +260,7 @@ fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             let name = settings::lookup(file).map(|found| found.canonical()).filter(|_| usage == OWN_USE);
             let name = name.as_deref().unwrap_or(file);
             found(
-                format!("the group uses {} and not enough of it could be reclaimed", bytes(&used)),
+                format!("the group uses {} and not enough of it could be reclaimed", size(&used)),
                 format!("a limit above its use is taken: {}", scene.set(name, format!("{enough}M"))),
             )
         }
@@ -273,8 +274,8 @@ fn v1_memory(scene: &Scene<'_>, file: &str, value: &str) -> Finding {
             crossed.then_some(())?;
             let word = if file == "memory.limit_in_bytes" { "at most" } else { "at least" };
             found(
-                format!("it must be {word} {other}, which is {}", bytes(&bound)),
-                scene.set(file, bytes(value)).arg(format!("{other}={}", bytes(value))),
+                format!("it must be {word} {other}, which is {}", size(&bound)),
+                scene.set(file, size(value)).arg(format!("{other}={}", size(value))),
             )
         }
         _ => None,

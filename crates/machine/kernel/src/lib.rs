@@ -45,7 +45,7 @@ pub use interface::{Hierarchy, Kernel, Ownership, Process};
 pub use mount::{mount_cgroup, mount_v1, needs_to_mount, unmount_cgroup, unmount_v1};
 pub use owners::{Change, Owner, refuse_foreign, set_command, thaw_command};
 pub use procfs::{group_in, group_lines};
-pub use protected::{PROTECTED, Protection, protected};
+pub use protected::{PROTECTED, Protection, protected, started};
 pub use real::Real;
 pub use reclaim::{RECLAIM, use_above, write_reclaiming};
 pub use run::{CLONE_INTO_CGROUP, Program, ProgramEnd, last_errno};

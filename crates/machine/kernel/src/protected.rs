@@ -34,7 +34,7 @@ impl Protection {
             }
         }
         let path = file(pid);
-        let started = started(read, pid).ok_or_else(|| io::Error::other("/proc/self/stat"))?;
+        let started = started(pid).ok_or_else(|| io::Error::other("/proc/self/stat"))?;
         // nobody reads a part of it
         let beside = path.with_extension("new");
         fs::write(&beside, format!("{started} {role}\n"))?;
@@ -90,11 +90,16 @@ pub(crate) fn freezes(file: &str, text: &str) -> bool {
 fn role_of(read: impl Fn(&Path) -> Result<String, Errno> + Copy, pid: u32) -> Option<String> {
     let text = read(&file(pid)).ok()?;
     let (since, role) = text.trim().split_once(' ')?;
-    (started(read, pid)?.to_string() == since).then(|| role.to_owned())
+    (started_by(read, pid)?.to_string() == since).then(|| role.to_owned())
 }
 
-/// When a process started, in ticks since boot.
-fn started(read: impl Fn(&Path) -> Result<String, Errno>, pid: u32) -> Option<u64> {
+/// When a process or thread started, in clock ticks since boot: together with its number, this identifies it. `None` if it
+/// is gone.
+pub fn started(pid: u32) -> Option<u64> {
+    started_by(read, pid)
+}
+
+fn started_by(read: impl Fn(&Path) -> Result<String, Errno>, pid: u32) -> Option<u64> {
     let stat = read(Path::new(&format!("/proc/{pid}/stat"))).ok()?;
     units::ProcStat::parse(stat.as_bytes())?.started()
 }

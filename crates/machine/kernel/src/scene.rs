@@ -3,7 +3,7 @@
 use std::{fmt, path::Path};
 
 use settings::Version;
-use units::{Bytes, CpuSet, NodeSet, group_path, hint::Command};
+use units::{CpuSet, NodeSet, group_path, hint::Command};
 
 use crate::{GroupName, Host, Refusal, Seat};
 
@@ -111,9 +111,4 @@ pub(crate) fn cpus(text: &str) -> CpuSet {
 /// The nodes of a list file.
 pub(crate) fn nodes(text: &str) -> NodeSet {
     text.parse().unwrap_or_default()
-}
-
-/// An amount as the kernel writes it, for people.
-pub(crate) fn bytes(text: &str) -> String {
-    text.parse().map_or_else(|_| text.to_owned(), |amount| Bytes(amount).to_string())
 }

@@ -129,10 +129,8 @@ impl<'k> Hierarchies<'k> {
 
     fn partition(&self, at: &Hierarchy, group: &str, siblings: &[String]) -> Option<Partition> {
         let state = self.text(at, group, "cpuset.cpus.partition").filter(|state| state != "member")?;
-        // `root`, `isolated`, `root invalid (Cpu list in cpuset.cpus not exclusive)`
-        let (kind, rest) = state.split_once(' ').unwrap_or((&state, ""));
-        let invalid =
-            rest.strip_prefix("invalid").map(|reason| reason.trim().trim_matches(['(', ')']).to_owned());
+        let (kind, invalid) = settings::partition(&state);
+        let invalid = invalid.map(str::to_owned);
         let exclusive = self.cpus(at, group, "cpuset.cpus.exclusive");
         let cpus = if exclusive.is_empty() { self.cpus(at, group, CPUS) } else { exclusive };
         let overlap = |sibling: &String| {

@@ -24,6 +24,7 @@ mod show;
 
 mod decode;
 mod encode;
+mod partition;
 
 // a group may not have the name of a file that holds a setting
 mod group_name;
@@ -43,6 +44,7 @@ pub use join::{Clash, Joined, join};
 pub use laws::{Both, Law, Order, Pair, Stage, Turn, is_at_most};
 pub use names::{NamedSetting, UnknownSetting, Via, find, is_of, lookup};
 pub use parse::Facts;
+pub use partition::partition;
 pub use rule::{DeviceClass, DeviceRule};
 pub use setting::{
     Access, Binding, Codec, Controller, Fidelity, Form, Key, Kind, OutOfRange, Range, Reach, ReadBack,

@@ -1,7 +1,7 @@
-//! Text of others, such as names of groups, paths and arguments, made safe for a terminal and for a shell.
-//! Never prints.
+//! Text of others, such as names of groups, paths and arguments, made safe for a terminal and for a shell; and how many
+//! there are of a thing. Never prints.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Display};
 
 /// `text` with everything that would steer a terminal or reorder its line written as an escape: control characters
 /// (ESC, BEL, CR, newline, C1), bidirectional marks, separators of lines and paragraphs, and marks without width.
@@ -26,6 +26,16 @@ fn steers(letter: char) -> bool {
         || matches!(letter,
             '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// `1 group`, `2 groups`, `0 processes`.
+pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> String {
+    let ending = match noun.ends_with('s') {
+        _ if count == N::from(1) => "",
+        true => "es",
+        false => "s",
+    };
+    format!("{count} {noun}{ending}")
 }
 
 /// `text` as one word of a POSIX shell: bare where that is safe, otherwise in single quotes.

@@ -53,8 +53,7 @@ pub fn in_short(rows: &[Row]) -> String {
     let mut parts = Vec::new();
     for state in [RowState::Done, RowState::ByKernel] {
         let count = of(state).count();
-        let noun = if count == 1 { "row" } else { "rows" };
-        parts.extend((count > 0).then(|| format!("{count} {noun} {}", state.name())));
+        parts.extend((count > 0).then(|| format!("{} {}", units::counted(count, "row"), state.name())));
     }
     for state in [RowState::Refused, RowState::Drift, RowState::BootOnly] {
         let name =

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use units::{CpuSet, Limit, hint::Command};
+use units::{CpuSet, Limit, counted, hint::Command};
 
 use super::{
     advice::Advice,
@@ -15,7 +15,7 @@ use super::{
     facts::{Facts, Level, Other},
     room::Room,
     thresholds::AT_RT_BUDGET,
-    words::{cpus, exact, plural, set, time, whose},
+    words::{cpus, exact, set, time, whose},
 };
 use monitor::FigureUnit;
 
@@ -149,7 +149,7 @@ fn quota(facts: &Facts, place: usize, cost: &ByQuota) -> Option<Cause> {
             "{}{words} stopped it in {} of {}, for {} of CPU time; it wanted {}{beside}{ending}",
             whose(facts, level, "quota"),
             level.throttled_periods,
-            plural(level.periods, "period"),
+            counted(level.periods, "period"),
             time(level.throttled),
             cpus(wanted)
         ),
@@ -333,7 +333,7 @@ fn realtime(facts: &Facts) -> Option<Cause> {
         sentence: format!(
             "its {} used up {} ({} of each {} on each CPU): they ran {} on CPU {}, which is all that they may, \
              and waited {}",
-            plural(tasks.tasks as u64, "real-time task"),
+            counted(tasks.tasks as u64, "real-time task"),
             whose(facts, level, "real-time budget"),
             exact(budget),
             exact(period),

@@ -328,7 +328,7 @@ impl Looked<'_> {
     /// `root invalid (why)`, with what its surroundings show of the cause.
     fn invalid_partition(&self, name: &str) -> Option<InvalidPartition> {
         let Some(Value::Word(state)) = self.value(name, "cpuset.cpus.partition") else { return None };
-        let (wanted, reason) = state.split_once(" invalid")?;
+        let (wanted, Some(reason)) = settings::partition(&state) else { return None };
         let own = self.own_cpus(name)?;
         let overlapping = self.beside(name).filter_map(|group| {
             let theirs = self.own_cpus(group)?;
@@ -337,7 +337,7 @@ impl Looked<'_> {
         let above = parent(name).and_then(|above| self.value(above, "cpuset.cpus.partition"));
         Some(InvalidPartition {
             wanted: wanted.to_owned(),
-            reason: reason.trim().trim_start_matches('(').trim_end_matches(')').to_owned(),
+            reason: reason.to_owned(),
             overlapping: overlapping.collect(),
             is_below_member: above == Some(Value::Word("member".to_owned())),
         })

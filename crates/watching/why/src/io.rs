@@ -1,6 +1,6 @@
 //! Time waited for block devices: by `io.max`, by others on the same device, or by the device itself.
 
-use units::Limit;
+use units::{Limit, counted};
 
 use super::{
     advice::Advice,
@@ -9,7 +9,7 @@ use super::{
     causes::Kind,
     facts::{DeviceFacts, Facts, Level, Throttle},
     thresholds::{AT_IO_LIMIT, LEAST_MET, MET_IO_LIMIT},
-    words::{percent, plural, set, size, subject, time, whose},
+    words::{percent, set, size, subject, time, whose},
 };
 use monitor::FigureUnit;
 
@@ -149,7 +149,7 @@ fn neighbours(facts: &Facts, device: &DeviceFacts, part: f64, lost: Lost) -> Cau
         .others
         .iter()
         .take(NAMED)
-        .map(|(group, operations)| format!("{group} {}", plural(*operations, "operation")))
+        .map(|(group, operations)| format!("{group} {}", counted(*operations, "operation")))
         .collect();
     let first = device.others.first();
     let advice = Advice::on_device(facts, device);
@@ -178,7 +178,7 @@ fn alone(device: &DeviceFacts, lost: Lost) -> Cause {
     let of = [(device.rios, "read", device.rbytes), (device.wios, "write", device.wbytes)];
     let of = of.into_iter().filter(|(number, ..)| *number > 0);
     let done: Vec<String> =
-        of.map(|(number, what, bytes)| format!("{} of {}", plural(number, what), size(bytes))).collect();
+        of.map(|(number, what, bytes)| format!("{} of {}", counted(number, what), size(bytes))).collect();
     Cause {
         lost: Some(lost),
         numbers: vec![
@@ -200,7 +200,7 @@ fn unknown(facts: &Facts, lost: Lost) -> Cause {
         format!(
             "; the busiest device meanwhile was /dev/{} ({})",
             of.name,
-            plural(of.operations, "operation")
+            counted(of.operations, "operation")
         )
     });
     Cause {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use settings::Version;
-use units::Limit;
+use units::{Limit, counted};
 
 use super::{
     answer::{Cause, Certainty, Lost, Number, bytes, count, seconds},
@@ -12,7 +12,7 @@ use super::{
     causes::Kind,
     facts::{Facts, Level, MemoryFacts, MemoryStop},
     thresholds::{AT_MEMSW_LIMIT, LEAST_REMOTE},
-    words::{half_more, percent, plural, set, size, subject, time, whose},
+    words::{half_more, percent, set, size, subject, time, whose},
 };
 use monitor::FigureUnit;
 
@@ -50,7 +50,7 @@ fn stops(facts: &Facts) -> Vec<Cause> {
                 "{} ({}) is used up, and memory.oom_control keeps the kernel from killing: {} stood still {when}",
                 whose(facts, level, name_of_max(level)),
                 size_of_max(level),
-                plural(stop.tasks as u64, "task"),
+                counted(stop.tasks as u64, "task"),
             ),
             hint: if stop.stopped.1 { raised_max(facts, level) } else { None },
             ..Cause::new(Kind::MemoryStop, &level.group)
@@ -218,7 +218,7 @@ fn limited(facts: &Facts, level: &Level, lost: Lost) -> Cause {
         Some(high) => ("memory.high", size(high), level.met_high, raised(facts, level, "memory.high", high)),
         None => (name_of_max(level), size_of_max(level), met_max(level), raised_max(facts, level)),
     };
-    let met = if met == 0 { String::new() } else { format!(" {}", plural(met, "time")) };
+    let met = if met == 0 { String::new() } else { format!(" {}", counted(met, "time")) };
     let mut numbers =
         vec![count("memory.events.max", met_max(level)), count("memory.events.high", level.met_high)];
     numbers.extend(limit(level).map(max));

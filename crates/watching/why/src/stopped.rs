@@ -1,12 +1,12 @@
 //! What keeps work from being done at all: a frozen group, one without CPUs, a limit of tasks.
 
-use units::Limit;
+use units::{Limit, counted};
 
 use super::{
     answer::{Cause, Certainty, Lost, Note, NoteKind, count, seconds},
     causes::Kind,
     facts::{Facts, Level},
-    words::{plural, set, subject, whose},
+    words::{set, subject, whose},
 };
 
 pub(crate) fn causes(facts: &Facts) -> Vec<Cause> {
@@ -40,7 +40,7 @@ fn frozen_parts(facts: &Facts) -> impl Iterator<Item = Cause> {
 }
 
 fn tasks(number: usize) -> String {
-    plural(number as u64, "task")
+    counted(number as u64, "task")
 }
 
 /// `tasks` tasks stood still with `group`, frozen at the begin and at the end or not.
@@ -111,9 +111,9 @@ fn forks(facts: &Facts) -> Option<Cause> {
         ],
         sentence: format!(
             "{} failed by {} ({max}), with {} there now",
-            plural(failed, "fork"),
+            counted(failed, "fork"),
             whose(facts, level, "pids.max"),
-            plural(level.pids, "task")
+            counted(level.pids, "task")
         ),
         hint: set(facts, &level.group, &[format!("pids.max={more}")]),
         ..Cause::new(Kind::PidsLimit, &level.group)

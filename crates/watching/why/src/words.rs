@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use units::{Bytes, printable};
+use units::{Bytes, counted, printable};
 
 use super::{
     answer::{Answer, Cause, Certainty, Choice, Number},
@@ -11,12 +11,6 @@ use super::{
 use monitor::FigureUnit;
 
 const WIDTH: usize = 100;
-
-/// `1 task`, `2 tasks`.
-pub(crate) fn plural(number: u64, thing: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{number} {thing}{ending}")
-}
 
 /// `it`, or the name of a group above.
 pub(crate) fn subject(facts: &Facts, level: &Level) -> String {
@@ -126,7 +120,7 @@ fn number(number: &Number) -> String {
 impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let used: Vec<String> = self.used.iter().map(number).collect();
-        let tasks = plural(self.tasks as u64, "task");
+        let tasks = counted(self.tasks as u64, "task");
         writeln!(f, "{}, {} for {}", printable(&self.group), tasks, seconds(self.seconds))?;
         paragraph(f, "used: ", &used.join(", "))?;
         if self.causes.is_empty() {

@@ -185,7 +185,7 @@ impl<'l> Look<'l> {
             let actual = actual.map(|actual| line_of(actual, key));
             let file = self.directory(place).join(name);
             match &actual {
-                Some(state) if name == "cpuset.cpus.partition" && state.contains("invalid") => {
+                Some(state) if name == "cpuset.cpus.partition" && settings::partition(state).1.is_some() => {
                     self.drift.push(Drift::InvalidPartition { state: state.clone() });
                 }
                 Some(list) if as_requested => self.drift.extend(unavailable(performer, place, name, list)),

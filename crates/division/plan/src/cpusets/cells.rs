@@ -183,7 +183,7 @@ impl Field {
         match text {
             Some("1" | "root") => Flag::On,
             Some("isolated") => Flag::Isolated,
-            Some(text) if text.contains("invalid") => Flag::Invalid,
+            Some(text) if settings::partition(text).1.is_some() => Flag::Invalid,
             _ => Flag::Off,
         }
     }

@@ -62,9 +62,8 @@ pub fn starving(found: &NamedSetting, value: &Value, group: &GroupName) -> Optio
     if !is_limit || Bytes(number) >= LEAST {
         return None;
     }
-    let noun = if number == 1 { "byte" } else { "bytes" };
-    let message =
-        format!("{} of group '{group}' is {number} {noun}: no program can run with that", found.name);
+    let (name, bytes) = (&found.name, units::counted(number, "byte"));
+    let message = format!("{name} of group '{group}' is {bytes}: no program can run with that");
     let hint = match number {
         0 => "max lifts the limit".to_owned(),
         1..=4095 => format!("did you mean {number}G or {number}M?"),

@@ -4,7 +4,7 @@
 use layout::{CpuAmount, CpuDemand, CpuSpec, Near, Origin, Pool, Smt};
 use policy::Elastic;
 use settings::Hundredths;
-use units::{CpuSet, Limit, NodeSet};
+use units::{CpuSet, Limit, NodeSet, counted};
 
 use super::{core_sizes::CoreSizes, landscape::Landscape};
 use crate::tree::{Branch, Tree};
@@ -247,12 +247,12 @@ impl Claim {
 
 /// `1 CPU`, `2 CPUs`.
 pub(crate) fn cpus(count: usize) -> String {
-    format!("{count} CPU{}", if count == 1 { "" } else { "s" })
+    counted(count, "CPU")
 }
 
 /// `1 core`, `2 cores`.
 pub(crate) fn cores(count: usize) -> String {
-    format!("{count} core{}", if count == 1 { "" } else { "s" })
+    counted(count, "core")
 }
 
 /// Whole cores: bounds become numbers of CPUs that cores have where an amount may vary or is a per cent.

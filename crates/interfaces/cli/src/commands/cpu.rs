@@ -6,7 +6,7 @@ use kernel::{Host, Process};
 use serde::Serialize;
 use settings::Controller;
 use topology::Machine;
-use units::{CpuSet, printable};
+use units::{CpuSet, counted, printable};
 
 use super::{group, host};
 use crate::{failure::Failure, output};
@@ -122,8 +122,12 @@ fn shown(cpu: u32, groups: &[Group], tasks: &[Task]) -> String {
     }
     let (last, rest): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(|task| task.ran_here_last);
     let (kernel, programs): (Vec<&Task>, Vec<&Task>) = last.into_iter().partition(|task| task.kernel_thread);
-    let _ =
-        writeln!(text, "ran here last: {} and {} of the kernel", threads_of(programs.len()), kernel.len());
+    let _ = writeln!(
+        text,
+        "ran here last: {} and {} of the kernel",
+        counted(programs.len(), "thread"),
+        kernel.len()
+    );
     let mut by_process: BTreeMap<(u32, Cow<'_, str>, Cow<'_, str>), usize> = BTreeMap::new();
     for task in &programs {
         let names = (printable(&task.program), printable(&task.group));
@@ -131,13 +135,9 @@ fn shown(cpu: u32, groups: &[Group], tasks: &[Task]) -> String {
     }
     let widest = by_process.keys().map(|(_, program, _)| program.chars().count()).max().unwrap_or(0);
     for ((process, program, group), count) in by_process {
-        let threads = if count > 1 { format!("  ({})", threads_of(count)) } else { String::new() };
+        let threads = if count > 1 { format!("  ({})", counted(count, "thread")) } else { String::new() };
         let _ = writeln!(text, "  {process:>7}  {program:widest$}  {group}{threads}");
     }
-    let _ = writeln!(text, "may run here, ran elsewhere last: {}", threads_of(rest.len()));
+    let _ = writeln!(text, "may run here, ran elsewhere last: {}", counted(rest.len(), "thread"));
     text
-}
-
-fn threads_of(count: usize) -> String {
-    format!("{count} thread{}", if count == 1 { "" } else { "s" })
 }

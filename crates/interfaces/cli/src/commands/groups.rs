@@ -118,10 +118,8 @@ fn create_instead(host: &Host, name: &GroupName, args: &args::Create) -> String 
 
 /// The group was made, and not all of its processes are in it there.
 fn not_brought(name: &GroupName, brought: &Brought, first: &kernel::Error) -> Failure {
-    let number = brought.refused.len();
-    let noun = if number == 1 { "process" } else { "processes" };
-    let message =
-        format!("the group was made, without {number} {noun} that it has in other hierarchies: {first}");
+    let refused = units::counted(brought.refused.len(), "process");
+    let message = format!("the group was made, without {refused} that it has in other hierarchies: {first}");
     let again = Command::ringfence("move").group(name).args(brought.refused.keys().map(u32::to_string));
     let hint = match first.hint() {
         Some(hint) => format!("{hint}\nthen: {again}"),

@@ -87,12 +87,6 @@ fn refused(diagnostics: &[Diagnostic], sources: &[Source], path: &Path) -> Failu
     Failure { diagnostics: diagnostics.to_vec(), ..failure }
 }
 
-/// `1 group`, `2 groups`.
-fn counted(count: usize, noun: &str) -> String {
-    let plural = if noun.ends_with('s') { "es" } else { "s" };
-    format!("{count} {noun}{}", if count == 1 { "" } else { plural })
-}
-
 /// What has to be done on this machine as it is now, after what the history says is in effect.
 fn planned(layout: &Layout<'_>, host: &Host, state: &State) -> Result<Plan, Failure> {
     let running = Running::new();

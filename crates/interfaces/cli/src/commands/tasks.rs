@@ -113,8 +113,7 @@ pub fn move_tasks(args: &args::Move, as_json: bool) -> Result<(), Failure> {
         output::warning(&format!("process {pid} ended meanwhile"));
     }
     if args.tree {
-        let noun = if moved.tasks.len() == 1 { "process" } else { "processes" };
-        return output::text(&format!("{} {noun}\n", moved.tasks.len()));
+        return output::text(&format!("{}\n", units::counted(moved.tasks.len(), "process")));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use apply::{Reading, SettingValue};
 use kernel::{GroupName, Host, Real, What};
 use serde::Serialize;
 use settings::{Access, DeviceNumber, Facts, NamedSetting};
-use system::{ProcessReader, Stat};
+use system::ProcessReader;
 use units::Bytes;
 
 use super::{
@@ -181,7 +181,7 @@ impl<C: Control> Service for Live<C> {
             let host = host()?;
             let before = pids.iter().map(|pid| own(&host, *pid, peer)).collect::<Result<Vec<_>, _>>()?;
             // a PID may be reused meanwhile by another user's process
-            let is_same = |index: &usize| start_of(pids[*index]) == Some(before[*index]);
+            let is_same = |index: &usize| kernel::started(pids[*index]) == Some(before[*index]);
             let (same, ended): (Vec<usize>, Vec<usize>) = (0..pids.len()).partition(is_same);
             let living: Vec<u32> = same.into_iter().map(|index| pids[index]).collect();
             let moved = host.move_tasks(group, &living, What::Process)?;
@@ -190,7 +190,7 @@ impl<C: Control> Service for Live<C> {
             // a process that is no longer the one that was checked had ended
             let (same, other): (Vec<u32>, Vec<u32>) = moved.tasks.into_iter().partition(|pid| {
                 let checked = pids.iter().position(|requested| requested == pid);
-                checked.is_some_and(|index| start_of(*pid) == Some(before[index]))
+                checked.is_some_and(|index| kernel::started(*pid) == Some(before[index]))
             });
             gone.extend(other);
             let directories = moved.directories.iter().map(|path| path.display().to_string()).collect();
@@ -241,11 +241,6 @@ fn own(host: &Host, pid: u32, peer: &Peer) -> Result<u64, Problem> {
         .filter(|stat| stat.started == started)
         .ok_or(system::NoProcess { pid })?;
     Ok(started)
-}
-
-fn start_of(pid: u32) -> Option<u64> {
-    let mut reader = ProcessReader::new();
-    reader.process(pid).and_then(|mut process| process.stat()).ok().map(|stat: Stat| stat.started)
 }
 
 /// Near names are for those who may list them.

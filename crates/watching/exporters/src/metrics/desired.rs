@@ -173,13 +173,13 @@ impl Partition {
 
     /// `root`, `isolated invalid (Cpu list in cpuset.cpus is empty)`; `None` for a member.
     fn of(group: &str, text: &str) -> Option<Partition> {
-        let (kind, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
-        let reason = rest.strip_prefix("invalid").map(|reason| {
-            let reason = reason.trim();
-            reason.strip_prefix('(').and_then(|reason| reason.strip_suffix(')')).unwrap_or(reason).to_owned()
-        });
+        let (kind, reason) = settings::partition(text);
         let is_one = matches!(kind, "root" | "isolated");
-        is_one.then(|| Partition { group: group.to_owned(), kind: kind.to_owned(), reason })
+        is_one.then(|| Partition {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            reason: reason.map(str::to_owned),
+        })
     }
 
     /// Their family.

@@ -7,12 +7,9 @@ use ::plan::{Action, Outsider, Ownership, Place, Plan, SeenHierarchy, Step};
 use apply::{Running, Target};
 use kernel::Host;
 use settings::{Controller, Facts, Version};
-use units::group_path;
+use units::{counted, group_path};
 
-use super::{
-    counted,
-    words::{self, Files},
-};
+use super::words::{self, Files};
 use crate::output::Paint;
 
 /// What becomes of one thing.

@@ -9,11 +9,12 @@ use apply::{
 use kernel::Host;
 use serde::Serialize;
 use serde_json::json;
+use units::counted;
 
 use super::{
     Layout,
     blocks::{nothing_to_do, on_this_machine},
-    counted, directory, history_of,
+    directory, history_of,
     plan::{undoes_all, yes},
     planned, read,
     rules::{self, Misplaced},

@@ -10,9 +10,9 @@ use serde_json::json;
 use settings::Version;
 use system::Accounts;
 use topology::Machine;
-use units::hint::Command;
+use units::{counted, hint::Command};
 
-use super::{Layout, counted, impossible, read, refused};
+use super::{Layout, impossible, read, refused};
 use crate::{args, failure::Failure, output};
 
 pub fn check(args: &args::Check, as_json: bool) -> Result<(), Failure> {

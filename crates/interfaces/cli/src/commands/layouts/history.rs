@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use apply::{Generation, Running, Target};
 use serde_json::{Value, json};
+use units::counted;
 
 use super::{
-    counted,
     generations::{interrupted, time, unrecorded, without_record},
     history_of,
     json::published,

@@ -17,12 +17,12 @@ use interruptions::{Row, RowState};
 use kernel::Host;
 use serde_json::{Value, json};
 use topology::Machine;
-use units::{group_path, hint::Command};
+use units::{counted, group_path, hint::Command};
 
 use super::{
     Layout,
     blocks::{Scene, now, seen, shown},
-    counted, elastic,
+    elastic,
     generations::{interrupted, time, unrecorded, without_record},
     history_of,
     isolation::isolation,

@@ -60,8 +60,8 @@ pub fn recorded(directory: &Path, groups: &[&str], kind: &str) -> Result<Load, F
 
 fn too_long(directory: &Path, groups: usize, longest: f64) -> Failure {
     let (directory, hours) = (directory.display(), (longest / 3600.0).floor());
-    let plural = if groups == 1 { "" } else { "s" };
-    Failure::usage(format!("{directory}: the log is longer than {hours} hours, the most for {groups} group{plural}"))
+    let groups = units::counted(groups, "group");
+    Failure::usage(format!("{directory}: the log is longer than {hours} hours, the most for {groups}"))
         .hint("give a directory with the files of a part of that time: their names begin with its start in milliseconds since 1970")
 }
 

@@ -52,9 +52,9 @@ fn counted(counts: Recorded, directory: &Path, as_json: bool) -> Result<(), Fail
             &json!({ "samples": samples, "missed": missed, "bytes": bytes, "directory": directory }),
         );
     }
-    let noun = if samples == 1 { "sample" } else { "samples" };
+    let samples = units::counted(samples, "sample");
     output::text(&format!(
-        "{samples} {noun} recorded in {}: {}, {missed} missed\n",
+        "{samples} recorded in {}: {}, {missed} missed\n",
         units::printable(&directory.display().to_string()),
         written(Value::At(bytes as f64), Measure::Figure(FigureUnit::Bytes))
     ))

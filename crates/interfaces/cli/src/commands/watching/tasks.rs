@@ -38,10 +38,9 @@ pub fn tasks(args: &args::Pictures, as_json: bool) -> Result<(), Failure> {
                     &json!({ "at": time(Some(at)), "late_sec": late, "missed": beat.missed, "cpus": cpus, "tasks": ran }),
                 )?;
             } else {
-                let noun = if ran.len() == 1 { "task" } else { "tasks" };
                 let more = match ran.is_empty() {
                     true => "  no task".to_owned(),
-                    false => format!("  {} {noun}, last on CPU {cpus}", ran.len()),
+                    false => format!("  {}, last on CPU {cpus}", units::counted(ran.len(), "task")),
                 };
                 let head = headline(Some(at), beat, std::mem::take(&mut first), &more);
                 output::text(&format!(
