@@ -12,6 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::measure::{Done, Said};
+
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Intervals between two looks at the history, and at the session.
 const HISTORY: usize = 5;
@@ -20,7 +22,7 @@ const SESSION: usize = 15;
 /// A page that is open until this is dropped.
 pub struct Page {
     closed: Arc<AtomicBool>,
-    asking: Option<JoinHandle<Result<(), String>>>,
+    asking: Option<JoinHandle<Done>>,
 }
 
 /// An address with a session's cookie.
@@ -36,9 +38,9 @@ struct Reply {
 
 impl Page {
     /// Opens the URL that the server prints.
-    pub fn open(output: ChildStdout) -> Result<Page, String> {
+    pub fn open(output: ChildStdout) -> Done<Page> {
         let mut url = String::new();
-        BufReader::new(output).read_line(&mut url).map_err(|error| format!("ringfence web: {error}"))?;
+        BufReader::new(output).read_line(&mut url).said("ringfence web")?;
         let parts = url.trim().strip_prefix("http://").and_then(|rest| rest.split_once("/#token="));
         let (address, token) = parts.ok_or_else(|| format!("ringfence web printed no URL: {url}"))?;
         let mut session = Session { address: address.to_owned(), cookie: String::new() };
@@ -55,7 +57,7 @@ impl Page {
     }
 
     /// Refuses one whose questions were not answered.
-    pub fn close(mut self) -> Result<(), String> {
+    pub fn close(mut self) -> Done {
         self.closed.store(true, Ordering::Relaxed);
         let asking = self.asking.take().map(JoinHandle::join);
         asking.map_or(Ok(()), |ended| ended.unwrap_or_else(|_| Err("the page panicked".to_owned())))
@@ -69,7 +71,7 @@ impl Drop for Page {
 }
 
 impl Session {
-    fn stay(&self, closed: &AtomicBool) -> Result<(), String> {
+    fn stay(&self, closed: &AtomicBool) -> Done {
         let (mut tag, mut due) = (String::new(), Instant::now());
         for turn in 1.. {
             if closed.load(Ordering::Relaxed) {
@@ -89,26 +91,25 @@ impl Session {
         Ok(())
     }
 
-    fn get(&self, path: &str, tag: &str) -> Result<Reply, String> {
+    fn get(&self, path: &str, tag: &str) -> Done<Reply> {
         let reply = self.ask("GET", path, tag, "")?;
         let is_good = reply.status.contains(" 200 ") || reply.status.contains(" 304 ");
         is_good.then_some(()).ok_or_else(|| format!("{path}: {}", reply.status))?;
         Ok(reply)
     }
 
-    fn ask(&self, method: &str, path: &str, tag: &str, body: &str) -> Result<Reply, String> {
+    fn ask(&self, method: &str, path: &str, tag: &str, body: &str) -> Done<Reply> {
         let Session { address, cookie } = self;
         let length = body.len();
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: {address}\r\norigin: http://{address}\r\nsec-fetch-site: same-origin\r\n\
              content-type: application/json\r\ncookie: {cookie}\r\nif-none-match: {tag}\r\ncontent-length: {length}\r\n\r\n{body}"
         );
-        let failed = |error: std::io::Error| format!("{path}: {error}");
-        let mut stream = TcpStream::connect(address).map_err(failed)?;
-        stream.set_read_timeout(Some(Duration::from_secs(30))).map_err(failed)?;
-        stream.write_all(request.as_bytes()).map_err(failed)?;
+        let mut stream = TcpStream::connect(address).said(path)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30))).said(path)?;
+        stream.write_all(request.as_bytes()).said(path)?;
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).map_err(failed)?;
+        stream.read_to_end(&mut answer).said(path)?;
         let text = String::from_utf8_lossy(&answer);
         let head = text.split("\r\n\r\n").next().unwrap_or_default().to_owned();
         Ok(Reply { status: head.lines().next().unwrap_or_default().to_owned(), head })

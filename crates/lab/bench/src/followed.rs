@@ -4,6 +4,7 @@
 use std::{
     ffi::{OsStr, OsString},
     fs,
+    io::Write as _,
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
@@ -18,7 +19,7 @@ use nix::{
 use tempfile::TempDir;
 use units::ProcStat;
 
-use crate::interrupt;
+use crate::measure::{Done, Said, not_interrupted};
 
 /// The user that only the daemons' `/etc` knows.
 pub const USER: &str = "rf-test-bench";
@@ -34,25 +35,25 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn new() -> Result<Machine, String> {
-        let directory = tempfile::tempdir().map_err(|error| format!("a directory: {error}"))?;
+    pub fn new() -> Done<Machine> {
+        let directory = tempfile::tempdir().said("a directory")?;
         let machine = Machine { directory, user: 4_100_000 + std::process::id() };
         // one that ended meanwhile is nobody's
         let nobodys =
             |entry: fs::DirEntry| entry.metadata().map_or(true, |process| process.uid() != machine.user);
-        let processes = fs::read_dir("/proc").map_err(|error| format!("/proc: {error}"))?;
+        let processes = fs::read_dir("/proc").said("/proc")?;
         if !processes.flatten().all(nobodys) {
             return Err(format!("user {} is not unused", machine.user));
         }
         for directory in ["etc/cgconfig.d", "etc/cgrules.d", "run"] {
             let path = machine.path(directory);
-            fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            fs::create_dir_all(&path).said(path.display())?;
         }
         for file in ["group", "nsswitch.conf", "ld.so.cache", "localtime"] {
             // what this machine lacks is missing there too
             let _ = fs::copy(Path::new("/etc").join(file), machine.path("etc").join(file));
         }
-        let users = fs::read_to_string("/etc/passwd").map_err(|error| format!("/etc/passwd: {error}"))?;
+        let users = fs::read_to_string("/etc/passwd").said("/etc/passwd")?;
         let own = format!("{USER}:x:{0}:65534::/:/bin/false\n", machine.user);
         machine.write("etc/passwd", &format!("{}\n{own}", users.trim_end()))?;
         machine.write("etc/cgconfig.conf", "")?;
@@ -60,17 +61,17 @@ impl Machine {
         Ok(machine)
     }
 
-    pub fn path(&self, file: &str) -> PathBuf {
+    fn path(&self, file: &str) -> PathBuf {
         self.directory.path().join(file)
     }
 
-    pub fn write(&self, file: &str, text: &str) -> Result<(), String> {
+    pub fn write(&self, file: &str, text: &str) -> Done {
         let path = self.path(file);
-        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+        fs::write(&path, text).said(path.display())
     }
 
     /// Libcgroup's daemon. It makes a socket, so `/run` is its own too.
-    pub fn peer(&self) -> Result<Followed, String> {
+    pub fn peer(&self) -> Done<Followed> {
         let words = ["/usr/sbin/cgrulesengd", "-n", "-Q"];
         if !Path::new(words[0]).exists() {
             return Err(format!("{} does not exist", words[0]));
@@ -80,25 +81,33 @@ impl Machine {
     }
 
     /// Ours, once it is ready, with rules in a file of libcgroup's kind or of its own.
-    pub fn ours(&self, program: &Path, rules: &str) -> Result<Followed, String> {
+    pub fn ours(&self, program: &Path, rules: &str) -> Done<Followed> {
         self.daemon(program, &["--rules", rules, "--no-apply"])
     }
 
     /// Ours with these options, once it is ready.
-    pub fn daemon(&self, program: &Path, options: &[&str]) -> Result<Followed, String> {
+    fn daemon(&self, program: &Path, options: &[&str]) -> Done<Followed> {
         let state = self.path("state").into_os_string();
         let words = [&["daemon"], options, &["--no-socket", "--state"]].concat();
         let words = [program.as_os_str()].into_iter().chain(words.iter().map(OsStr::new));
         let words = words.map(OsStr::to_owned).chain([state]).collect();
-        let log = fs::File::create(self.path("log")).map_err(|error| format!("the daemon's log: {error}"))?;
+        let log = fs::File::create(self.path("log")).said("the daemon's log")?;
         let mut command = self.command(&["etc"], words);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        interrupt::check()?;
+        not_interrupted()?;
         match daemon::wait_for_ready(&mut command) {
             Ok(Ok(child)) => Ok(Followed { child }),
             Ok(Err(ended)) => Err(format!("our daemon did not start: {}\n{}", ended.status, self.log())),
             Err(error) => Err(format!("our daemon: {error}")),
         }
+    }
+
+    /// Ours with this layout, once it is ready.
+    pub fn divided(&self, program: &Path, layout: &str) -> Done<Followed> {
+        self.write("layout.toml", layout)?;
+        let path = self.path("layout.toml");
+        let path = path.to_str().ok_or("a directory's name is no text")?;
+        self.daemon(program, &["--layout", path, "--check", "0", "--no-strict"])
     }
 
     /// What ours, started last, had to say.
@@ -110,11 +119,17 @@ impl Machine {
         let mut script: String =
             own.iter().map(|name| format!("mount --bind \"$0/{name}\" /{name} && ")).collect();
         script.push_str("exec \"$@\"");
-        let mut command = Command::new("setpriv");
-        command.args(["--pdeathsig", "KILL", "unshare", "--mount", "sh", "-c", &script]);
+        let mut command = bound(&["unshare", "--mount", "sh", "-c", &script]);
         command.arg(self.directory.path()).args(&words);
         command
     }
+}
+
+/// A command that ends with this process.
+pub fn bound(words: &[&str]) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL"]).args(words);
+    command
 }
 
 /// A process that is ended when dropped.
@@ -123,36 +138,51 @@ pub struct Followed {
 }
 
 impl Followed {
-    pub fn start(command: &mut Command) -> Result<Followed, String> {
-        interrupt::check()?;
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let name = command.get_program().to_owned();
-        let child = command.spawn().map_err(|error| format!("{}: {error}", OsStr::display(&name)))?;
-        Ok(Followed { child })
+    pub fn start(command: &mut Command) -> Done<Followed> {
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        Followed::spawn(command)
     }
 
     /// One whose output is read.
-    pub fn start_to_read(command: &mut Command) -> Result<(Followed, ChildStdout), String> {
-        interrupt::check()?;
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
-        let output = child.stdout.take();
-        let followed = Followed { child };
+    pub fn start_to_read(command: &mut Command) -> Done<(Followed, ChildStdout)> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut followed = Followed::spawn(command)?;
+        let output = followed.child.stdout.take();
         Ok((followed, output.ok_or("the program has no output")?))
     }
 
+    /// One that waits for a line before it begins.
+    pub fn start_waiting(command: &mut Command) -> Done<Followed> {
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        Followed::spawn(command)
+    }
+
+    fn spawn(command: &mut Command) -> Done<Followed> {
+        not_interrupted()?;
+        let child = command.stderr(Stdio::null()).spawn();
+        Ok(Followed { child: child.said(OsStr::display(command.get_program()))? })
+    }
+
+    /// The line that it waits for.
+    pub fn begin(&mut self) -> Done {
+        self.child.stdin.as_mut().ok_or("no input")?.write_all(b"begin\n").said("the program")
+    }
+
+    pub fn number(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Refuses one that ended by itself.
-    pub fn check(&mut self) -> Result<(), String> {
-        interrupt::check()?;
-        match self.child.try_wait() {
-            Ok(None) => Ok(()),
-            Ok(Some(status)) => Err(format!("the program ended: {status}")),
-            Err(error) => Err(format!("the program: {error}")),
+    pub fn check(&mut self) -> Done {
+        not_interrupted()?;
+        match self.child.try_wait().said("the program")? {
+            None => Ok(()),
+            Some(status) => Err(format!("the program ended: {status}")),
         }
     }
 
     /// Lets it run for this time.
-    pub fn go_on(&mut self, time: Duration) -> Result<(), String> {
+    pub fn go_on(&mut self, time: Duration) -> Done {
         let end = Instant::now() + time;
         while Instant::now() < end {
             std::thread::sleep(Duration::from_millis(50));
@@ -162,18 +192,17 @@ impl Followed {
     }
 
     /// Its time on CPUs so far: all threads, those that ended too, and the processes that it waited for.
-    pub fn cpu(&self) -> Result<Duration, String> {
+    pub fn cpu(&self) -> Done<Duration> {
         let clock = ClockId::pid_cpu_clock_id(self.pid()).and_then(ClockId::now);
-        let own = clock.map_err(|error| format!("the program's CPU time: {error}"))?;
+        let own = clock.said("the program's CPU time")?;
         Ok(Duration::from(own) + self.waited_for()?)
     }
 
     /// The time on CPUs so far of its threads of this name.
-    pub fn cpu_of_threads(&self, name: &str) -> Result<Duration, String> {
+    pub fn cpu_of_threads(&self, name: &str) -> Done<Duration> {
         let tasks = format!("/proc/{}/task", self.pid());
-        let failed = |error| format!("{tasks}: {error}");
         let mut sum = 0;
-        for task in fs::read_dir(&tasks).map_err(failed)?.flatten() {
+        for task in fs::read_dir(&tasks).said(&tasks)?.flatten() {
             let read = |file: &str| fs::read_to_string(task.path().join(file)).unwrap_or_default();
             if read("comm").trim() == name {
                 let schedstat = read("schedstat");
@@ -184,9 +213,9 @@ impl Followed {
         Ok(Duration::from_nanos(sum))
     }
 
-    fn waited_for(&self) -> Result<Duration, String> {
+    fn waited_for(&self) -> Done<Duration> {
         let path = format!("/proc/{}/stat", self.pid());
-        let text = fs::read(&path).map_err(|error| format!("{path}: {error}"))?;
+        let text = fs::read(&path).said(&path)?;
         let ticks = ProcStat::parse(&text).and_then(|stat| stat.ticks_waited_for());
         let ticks = ticks.ok_or_else(|| format!("{path} was cut short"))?;
         let each_second =
@@ -195,7 +224,7 @@ impl Followed {
     }
 
     /// Waits until it has nothing more to do.
-    pub fn rest(&mut self, limit: Duration) -> Result<(), String> {
+    pub fn rest(&mut self, limit: Duration) -> Done {
         let deadline = Instant::now() + limit;
         let mut quiet = 0;
         while quiet < 3 && Instant::now() < deadline {
@@ -210,9 +239,9 @@ impl Followed {
     }
 
     /// The most memory that it had at once, in bytes.
-    pub fn resident(&self) -> Result<u64, String> {
+    pub fn resident(&self) -> Done<u64> {
         let path = format!("/proc/{}/status", self.pid());
-        let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
+        let text = fs::read_to_string(&path).said(&path)?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kibibytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
         kibibytes.map(|number| number << 10).ok_or_else(|| format!("{path} does not report its memory"))

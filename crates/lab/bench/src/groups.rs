@@ -9,7 +9,7 @@ use std::{
 use kernel::{Access, Error, GroupName, Host, Real, What};
 use settings::{Controller, Version};
 
-use crate::interrupt;
+use crate::measure::{Done, Said, not_interrupted};
 
 /// The group that all others of a run are in, or that is alone.
 pub const GROUP: &str = "rf-test-bench";
@@ -33,8 +33,8 @@ pub struct Place {
 
 impl Groups {
     /// None is there yet.
-    pub fn new() -> Result<Groups, String> {
-        let host = Host::new(Box::new(Real::new())).map_err(|error| error.to_string())?;
+    pub fn new() -> Done<Groups> {
+        let host = Host::new(Box::new(Real::new())).said("this machine")?;
         let name = group(GROUP)?;
         match host.seats(&name).first() {
             Some(seat) => Err(format!("{} already exists and would be removed", seat.directory().display())),
@@ -43,16 +43,14 @@ impl Groups {
     }
 
     pub fn make(&self, name: &str, controllers: &[Controller]) -> Result<(), String> {
-        let made = self.host.create(&group(name)?, Some(controllers), &Access::default());
-        made.map(drop).map_err(|error| error.to_string())
+        self.host.create(&group(name)?, Some(controllers), &Access::default()).map(drop).said(name)
     }
 
     /// [`GROUP`] and groups in it, this many together, wherever there are controllers; those that are there stay.
     pub fn make_many(&self, count: usize) -> Result<(), String> {
         for name in iter::once(GROUP.to_owned()).chain((1..count).map(one_of_many)) {
-            let made = self.host.create(&group(&name)?, None, &Access::default());
-            made.map_err(|error| error.to_string())?;
-            interrupt::check()?;
+            self.host.create(&group(&name)?, None, &Access::default()).said(&name)?;
+            not_interrupted()?;
         }
         Ok(())
     }
@@ -63,14 +61,12 @@ impl Groups {
 
     /// Moves a process of this run into a group, wherever that is.
     pub fn put(&self, name: &str, pid: u32) -> Result<(), String> {
-        let moved = self.host.move_tasks(&group(name)?, &[pid], What::Process);
-        moved.map(drop).map_err(|error| error.to_string())
+        self.host.move_tasks(&group(name)?, &[pid], What::Process).map(drop).said(name)
     }
 
-    pub fn place(&self, name: &str, controller: Controller) -> Result<Place, String> {
-        let seat = self.host.seat(&group(name)?, controller).map_err(|error| error.to_string())?;
-        let own = std::fs::read_to_string("/proc/self/cgroup")
-            .map_err(|error| format!("/proc/self/cgroup: {error}"))?;
+    pub fn place(&self, name: &str, controller: Controller) -> Done<Place> {
+        let seat = self.host.seat(&group(name)?, controller).said("a group")?;
+        let own = std::fs::read_to_string("/proc/self/cgroup").said("/proc/self/cgroup")?;
         let ours = own.lines().find(|line| kernel::group_in(seat.at, line.as_bytes()).is_some());
         let words = ours.and_then(|line| line.rsplitn(2, ':').last());
         let words = words.ok_or_else(|| format!("{GROUP}: no hierarchy of /proc/self/cgroup holds it"))?;
@@ -82,15 +78,15 @@ impl Groups {
     /// Gives a group of the cpuset controller all CPUs and memory nodes, without which it takes no process on v1.
     pub fn fill_cpuset(&self, name: &str) -> Result<(), String> {
         let (name, root) = (group(name)?, GroupName::root());
-        let seat = self.host.seat(&name, Controller::Cpuset).map_err(|error| error.to_string())?;
+        let seat = self.host.seat(&name, Controller::Cpuset).said("a group")?;
         if seat.at.version == Version::V2 {
             return Ok(());
         }
         let top = self.host.seat_in(seat.at, &root);
         for (from, to) in [("cpuset.effective_cpus", "cpuset.cpus"), ("cpuset.effective_mems", "cpuset.mems")]
         {
-            let value = self.host.read(&top, &root, from).map_err(|error| error.to_string())?;
-            self.host.write(&seat, &name, to, value.trim()).map_err(|error| error.to_string())?;
+            let value = self.host.read(&top, &root, from).said("a group")?;
+            self.host.write(&seat, &name, to, value.trim()).said("a group")?;
         }
         Ok(())
     }
@@ -101,8 +97,8 @@ pub fn one_of_many(number: usize) -> String {
     format!("{GROUP}/g{number:04}")
 }
 
-fn group(name: &str) -> Result<GroupName, String> {
-    GroupName::new(name).map_err(|error| error.to_string())
+fn group(name: &str) -> Done<GroupName> {
+    GroupName::new(name).said("a group")
 }
 
 impl Drop for Groups {

@@ -1,5 +1,6 @@
-//! The planner alone, in this process: a layout of 500 groups for a machine of 16 nodes with 1,024 CPUs that nobody has.
-//! Reading the layout is not part of the time.
+//! The planner and the policy alone, in this process, on machines that nobody has: a layout of 500 groups for 16 nodes with
+//! 1,024 CPUs, where reading the layout is not part of the time; and a tick of the policy while all groups change all the
+//! time, on 1,024 CPUs in eight nodes.
 
 use std::{
     fmt::Write,
@@ -9,14 +10,18 @@ use std::{
 
 use layout::{Desired, Source};
 use plan::{Anybody, MachineFacts, Observed};
+use policy::{Dealer as _, Division as _, Elastic, GroupState, Parameters, Policy, Units};
 use settings::Version;
 use topology::{L3Group, LogicalCpu, Machine, Node};
 use units::{Bytes, CpuSet};
 
-use crate::measure::Times;
+use crate::{
+    Selection,
+    measure::{Done, Said, show_alone},
+};
 
 /// The longest that planning should take.
-pub const GOAL: Duration = Duration::from_millis(50);
+const GOAL: Duration = Duration::from_millis(50);
 
 const NODES: usize = 16;
 const CPUS: usize = 1_024;
@@ -31,10 +36,19 @@ const BELOW: usize = 200;
 
 const RUNS: usize = 41;
 
+/// Groups, and the longest that a tick should take with them: with 100, 0.5 % of a CPU at ten ticks a second.
+const TICK_ROWS: [(usize, Duration); 2] =
+    [(1_000, Duration::from_millis(20)), (100, Duration::from_micros(500))];
+
+const TICKS: usize = 600;
+/// Between two ticks.
+const PERIOD: Duration = Duration::from_millis(100);
+/// The number of ticks for which a group is the busy one of a hundred.
+const TURN: usize = 20;
+
 /// Plans over and over.
-pub fn measure() -> Result<Times, String> {
-    let machine = machine()?;
-    let desired = desired()?;
+pub fn plan(_: &Selection) -> Done {
+    let (machine, desired) = (machine()?, desired()?);
     let observed = Observed::empty(Version::V2);
     let mut times = Vec::with_capacity(RUNS);
     for _ in 0..RUNS {
@@ -46,11 +60,12 @@ pub fn measure() -> Result<Times, String> {
             return Err(format!("only {} groups were given CPUs", planned.assignments.len()));
         }
     }
-    Ok(Times::of(times))
+    show_alone("plan, 500 groups on 1,024 CPUs", &times, GOAL, "");
+    Ok(())
 }
 
 /// CPU `i` and CPU `i + 512` are one core, as x86 numbers them; the nodes are a ring.
-fn machine() -> Result<Machine, String> {
+fn machine() -> Done<Machine> {
     let cores = CPUS / 2;
     let cores_of_node = cores / NODES;
     let both = |cores: std::ops::Range<usize>| -> CpuSet {
@@ -92,11 +107,11 @@ fn machine() -> Result<Machine, String> {
         ..Machine::default()
     };
     // through its reader, which checks it
-    Machine::from_listing("synthetic", &machine.to_json()).map_err(|error| error.to_string())
+    Machine::from_listing("synthetic", &machine.to_json()).said("the machine")
 }
 
 /// A pool on each node with groups in it, groups with cores of their own, and groups that share.
-fn desired() -> Result<Desired, String> {
+fn desired() -> Done<Desired> {
     let mut text = String::new();
     for index in 0..POOLS {
         let _ = writeln!(
@@ -124,4 +139,40 @@ fn desired() -> Result<Desired, String> {
     }
     let reading = layout::read_toml(&[Source::new("synthetic.toml", &text)]);
     reading.desired.ok_or_else(|| format!("{:?}", reading.diagnostics.first()))
+}
+
+/// Ticks over and over.
+pub fn ticks(selection: &Selection) -> Done {
+    for (groups, most) in TICK_ROWS {
+        let row = format!("tick, {groups} elastic groups on 1,024 CPUs");
+        if selection.wants(&row) {
+            let (times, changes) = tick(groups)?;
+            show_alone(&row, &times, most, &format!(", {changes} changes"));
+        }
+    }
+    Ok(())
+}
+
+/// The times, and how many changes there were.
+fn tick(groups: usize) -> Done<(Vec<Duration>, usize)> {
+    let units = Units::regular(8, 128, 1).said("the CPUs")?;
+    let group =
+        |index: usize| Elastic { name: format!("g{index}"), min: 1, max: 64, weight: 100, borrows: false };
+    let all: Vec<Elastic> = (0..groups).map(group).collect();
+    let mut policy = Policy::new(&all, units, Parameters::default()).said("the policy")?;
+    let (mut times, mut changes, mut now) = (Vec::with_capacity(TICKS), 0, Duration::ZERO);
+    for tick in 0..TICKS {
+        let state = |index: usize| {
+            let has = policy.pool().size(index) as f64;
+            let demand = if (index + tick / TURN).is_multiple_of(100) { 20.0 } else { 0.3 };
+            let waiting = (1.0 - has / demand).max(0.0);
+            GroupState { used: has.min(demand), waiting, ..GroupState::default() }
+        };
+        let states: Vec<GroupState> = (0..groups).map(state).collect();
+        let began = Instant::now();
+        changes += policy.tick(now, &states).len();
+        times.push(began.elapsed());
+        now += PERIOD;
+    }
+    Ok((times, changes))
 }

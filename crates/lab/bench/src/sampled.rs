@@ -14,71 +14,74 @@ use monitor::{Beat, Descriptors, Options, Sampler};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::{
+    Selection,
     groups::{GROUP, Groups},
-    interrupt,
-    measure::Numbers,
+    measure::{Done, Numbers, Said, in_turns, show},
     probes::Probes,
 };
 
 /// The largest ratio that we want.
-pub const GOAL: f64 = 1.25;
+const GOAL: f64 = 1.25;
 
 /// How many groups are read.
-pub const COUNTS: [usize; 3] = [100, 1_000, 2_000];
+const COUNTS: [usize; 3] = [100, 1_000, 2_000];
 
 /// Samples of each side; those before them are not counted.
 const SAMPLES: usize = 81;
 const WARM_UP: usize = 3;
 
-/// Nanoseconds per group and sample.
-pub struct Pair {
-    pub files: usize,
-    pub ours: Numbers,
-    pub bare: Numbers,
+/// Makes the groups that are missing, and reads all of them: nanoseconds per group and sample.
+pub fn rows(selection: &Selection) -> Done {
+    let row = |count: usize| format!("sample of {count} groups, ns per group");
+    let counts: Vec<usize> = COUNTS.into_iter().filter(|count| selection.wants(&row(*count))).collect();
+    if counts.is_empty() {
+        return Ok(());
+    }
+    let (groups, probes) = (Groups::new()?, Probes::compile()?);
+    for count in counts {
+        groups.make_many(count)?;
+        let (files, sides) = measure(&groups, &probes, count)?;
+        let [ours, bare] = sides.map(Numbers::of);
+        show(&row(count), [&ours, &bare], 0, GOAL, &format!("  {files} files"));
+    }
+    Ok(())
 }
 
-/// Makes the groups that are missing, and reads all of them.
-pub fn measure(groups: &Groups, probes: &Probes, count: usize) -> Result<Pair, String> {
-    groups.make_many(count)?;
-    let top = GroupName::new(GROUP).map_err(|error| error.to_string())?;
+/// How many files are read, and the times of both sides.
+fn measure(groups: &Groups, probes: &Probes, count: usize) -> Done<(usize, [Vec<f64>; 2])> {
+    let top = GroupName::new(GROUP).said(GROUP)?;
     let options = Options { groups: monitor::Groups::Named(vec![top]), slow_every: u64::MAX };
-    Descriptors::allow_more().map_err(|errno| format!("as many open files as are needed: {errno}"))?;
+    Descriptors::allow_more().said("as many open files as are needed")?;
     let mut sampler = Sampler::new(groups.host(), Descriptors::new(), options, true);
-    let mut sample = || -> Result<usize, String> {
-        let sample = sampler.tick(groups.host(), Beat::default()).map_err(|error| error.to_string())?;
-        Ok(sample.groups.rows().len())
-    };
+    let mut rows = 0;
     // the second lists groups once more, as watches are new
-    (0..2).try_for_each(|_| sample().map(drop))?;
-    let rows = sample()?;
+    for _ in 0..3 {
+        rows = sampler.tick(groups.host(), Beat::default()).said("a sample")?.groups.rows().len();
+    }
     if rows != count {
         return Err(format!("{rows} groups are read, not {count}"));
     }
     let mut probe = Probe::start(probes, &sampler)?;
     let files = sampler.open().count();
-    let [mut ours, mut bare] = [const { Vec::new() }; 2];
-    for turn in 0..SAMPLES + WARM_UP {
-        interrupt::check()?;
-        let mut pair = [Duration::ZERO; 2];
-        // who goes first alternates
-        for side in [turn % 2, 1 - turn % 2] {
-            pair[side] = if side == 0 { own_sample(&mut sampler, groups)? } else { probe.sample()? };
-        }
+    let mut times: [Vec<f64>; 2] = Default::default();
+    in_turns(SAMPLES + WARM_UP, 2, |turn, side| {
+        let time = if side == 0 { own_sample(&mut sampler, groups)? } else { probe.sample()? };
         if turn >= WARM_UP {
-            let per_group = |time: Duration| time.as_nanos() as f64 / rows as f64;
-            ours.push(per_group(pair[0]));
-            bare.push(per_group(pair[1]));
+            times[side].push(time.as_nanos() as f64 / rows as f64);
         }
-    }
-    Ok(Pair { files, ours: Numbers::of(ours), bare: Numbers::of(bare) })
+        Ok(())
+    })?;
+    Ok((files, times))
 }
 
-fn own_sample(sampler: &mut Sampler<Descriptors>, groups: &Groups) -> Result<Duration, String> {
-    let now = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
-    let start = now().map_err(|errno| errno.to_string())?;
-    sampler.tick(groups.host(), Beat::default()).map_err(|error| error.to_string())?;
-    Ok(now().map_err(|errno| errno.to_string())?.saturating_sub(start))
+fn own_sample(sampler: &mut Sampler<Descriptors>, groups: &Groups) -> Done<Duration> {
+    let now = || clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).said("the clock");
+    let start = now()?;
+    sampler.tick(groups.host(), Beat::default()).said("a sample")?;
+    Ok(now()?.saturating_sub(start))
 }
+
+const PROBE: &str = "pread_only.c";
 
 /// The C program; it ends with its input.
 struct Probe {
@@ -87,30 +90,30 @@ struct Probe {
 
 impl Probe {
     /// With all files that a sampler keeps open.
-    fn start(probes: &Probes, sampler: &Sampler<Descriptors>) -> Result<Probe, String> {
+    fn start(probes: &Probes, sampler: &Sampler<Descriptors>) -> Done<Probe> {
         let child =
             Command::new(probes.path("pread_only")).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
-        let mut probe = Probe { child: child.map_err(|error| failed(&error))? };
+        let mut probe = Probe { child: child.said(PROBE)? };
         let mut paths = String::new();
         for file in sampler.open() {
             let path = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
-            paths += &format!("{}\n", path.map_err(|error| error.to_string())?.display());
+            paths += &format!("{}\n", path.said(PROBE)?.display());
         }
         paths.push('\n');
         probe.send(paths.as_bytes())?;
         Ok(probe)
     }
 
-    fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+    fn send(&mut self, bytes: &[u8]) -> Done {
         let input = self.child.stdin.as_mut().ok_or("pread_only.c has no input")?;
-        input.write_all(bytes).map_err(|error| failed(&error))
+        input.write_all(bytes).said(PROBE)
     }
 
-    fn sample(&mut self) -> Result<Duration, String> {
+    fn sample(&mut self) -> Done<Duration> {
         self.send(b"g")?;
         let mut took = [0; 8];
         let output = self.child.stdout.as_mut().ok_or("pread_only.c has no output")?;
-        output.read_exact(&mut took).map_err(|error| failed(&error))?;
+        output.read_exact(&mut took).said(PROBE)?;
         Ok(Duration::from_nanos(u64::from_ne_bytes(took)))
     }
 }
@@ -120,8 +123,4 @@ impl Drop for Probe {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
-}
-
-fn failed(error: &std::io::Error) -> String {
-    format!("pread_only.c: {error}")
 }

@@ -5,20 +5,21 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use settings::Controller;
 
 use crate::{
+    Selection,
     followed::{Followed, Machine},
     groups::{GROUP, Groups},
-    interrupt,
+    measure::{Done, Numbers, in_turns, until},
     probes::{Probes, Storm},
 };
 
 /// The largest ratio of the added times that we want.
-pub const GOAL: f64 = 1.3;
+const GOAL: f64 = 1.3;
 
 /// Turns of each side, and starts of each turn.
 const TURNS: usize = 40;
@@ -30,35 +31,12 @@ const READY: Duration = Duration::from_secs(20);
 
 /// What one side did, or nobody.
 #[derive(Default)]
-pub struct Done {
-    pub execs: u32,
+struct Gated {
+    execs: u32,
     /// Outside of the group at main().
-    pub outside: u32,
+    outside: u32,
     /// Of each turn, from the storm's start to its end, per start.
-    pub times: Vec<Duration>,
-}
-
-/// A row: where the program goes, and how many start at a time.
-#[derive(Clone, Copy)]
-pub struct Start {
-    pub controller: Controller,
-    /// The controller, as rules name it.
-    pub name: &'static str,
-    pub width: u32,
-}
-
-/// Added to a start, in microseconds: the median of the turns' differences, and the middle half of them.
-pub struct Added {
-    pub median: f64,
-    quarter: f64,
-    three_quarters: f64,
-}
-
-/// What nobody, the probe and ours did.
-pub struct Sides {
-    pub free: Done,
-    pub probe: Done,
-    pub ours: Done,
+    times: Vec<Duration>,
 }
 
 struct Scene {
@@ -72,58 +50,51 @@ struct Scene {
     width: u32,
 }
 
-impl Start {
-    pub fn all() -> Vec<Start> {
-        let mut all = Vec::new();
-        for (controller, name) in [(Controller::Pids, "pids"), (Controller::Cpuset, "cpuset")] {
-            all.extend([16, 1].map(|width| Start { controller, name, width }));
-        }
-        all
-    }
-
-    pub fn name(&self) -> String {
-        format!("strict, {}, {} at a time", self.name, self.width)
-    }
-}
-
-pub fn measure(program: &Path, start: Start) -> Result<Sides, String> {
-    let scene = Scene::new(start)?;
-    let mut sides: [Done; 3] = Default::default();
-    for turn in 0..TURNS {
-        // each comes first, second and last
-        for side in (0..3).map(|place| (place + turn) % 3) {
-            scene.turn(program, side, &mut sides[side])?;
+pub fn rows(selection: &Selection) -> Done {
+    for (controller, name) in [(Controller::Pids, "pids"), (Controller::Cpuset, "cpuset")] {
+        for width in [16, 1] {
+            let row = format!("strict, {name}, {width} at a time");
+            if selection.wants(&row) {
+                show_added(&row, &measure(&selection.program, controller, name, width)?);
+            }
         }
     }
-    let [free, probe, ours] = sides;
-    if free.outside != free.execs {
-        return Err("without a gate some were in the group too".to_owned());
-    }
-    Ok(Sides { free, probe, ours })
+    Ok(())
 }
 
-impl Sides {
-    /// What the probe and ours add to a start.
-    pub fn added(&self) -> [Added; 2] {
-        [&self.probe, &self.ours].map(|side| {
-            let micros = |time: &Duration| time.as_secs_f64() * 1e6;
-            let turns = side.times.iter().zip(&self.free.times);
-            let mut added: Vec<f64> = turns.map(|(gated, free)| micros(gated) - micros(free)).collect();
-            added.sort_unstable_by(f64::total_cmp);
-            let at = |part: usize| added[added.len() * part / 4];
-            Added { quarter: at(1), median: at(2), three_quarters: at(3) }
-        })
+/// What nobody, the probe and ours did.
+fn measure(program: &Path, controller: Controller, name: &str, width: u32) -> Done<[Gated; 3]> {
+    let scene = Scene::new(controller, name, width)?;
+    let mut sides: [Gated; 3] = Default::default();
+    in_turns(TURNS, 3, |_, side| scene.turn(program, side, &mut sides[side]))?;
+    match sides[0].outside == sides[0].execs {
+        true => Ok(sides),
+        false => Err("without a gate some were in the group too".to_owned()),
     }
 }
 
-impl Added {
-    pub fn shown(&self) -> String {
-        format!("+{:.0} ({:.0}-{:.0})", self.median, self.quarter, self.three_quarters)
-    }
+/// What the probe and ours add to a start, in microseconds.
+fn show_added(row: &str, [free, probe, ours]: &[Gated; 3]) {
+    let at_main = |side: &Gated| format!("{}/{}", side.execs - side.outside, side.execs);
+    let added = |side: &Gated| {
+        let micros = |time: &Duration| time.as_secs_f64() * 1e6;
+        let turns = side.times.iter().zip(&free.times);
+        Numbers::of(turns.map(|(gated, free)| micros(gated) - micros(free)).collect())
+    };
+    let (of_ours, of_probe) = (added(ours), added(probe));
+    let more = format!(
+        "  at main() {} / {}, without {}",
+        at_main(ours),
+        at_main(probe),
+        Numbers::micros(&free.times).shown(0)
+    );
+    let ratio = of_ours.median / of_probe.median;
+    let [ours, probe] = [of_ours, of_probe].map(|added| format!("+{}", added.shown(0)));
+    println!("{row:40} {ours:>26} {probe:>26} {ratio:>6.2} {GOAL:>5.2}{more}");
 }
 
 impl Scene {
-    fn new(Start { controller, name, width }: Start) -> Result<Scene, String> {
+    fn new(controller: Controller, name: &str, width: u32) -> Done<Scene> {
         let (machine, probes, groups) = (Machine::new()?, Probes::compile()?, Groups::new()?);
         groups.make(GROUP, &[controller])?;
         if controller == Controller::Cpuset {
@@ -140,7 +111,7 @@ impl Scene {
         Ok(Scene { machine, probes, _groups: groups, line, tasks, gated, width })
     }
 
-    fn turn(&self, program: &Path, side: usize, done: &mut Done) -> Result<(), String> {
+    fn turn(&self, program: &Path, side: usize, done: &mut Gated) -> Done {
         let mut gate = match side {
             0 => None,
             1 => {
@@ -170,21 +141,16 @@ impl Scene {
         Ok(())
     }
 
-    fn storm(&self, execs: u32) -> Result<Storm, String> {
+    fn storm(&self, execs: u32) -> Done<Storm> {
         self.probes.storm([execs, self.width], None, &self.gated, &[&self.line])
     }
 
     /// Waits until starts are gated.
-    fn ready(&self, gate: &mut Followed) -> Result<(), String> {
-        let deadline = Instant::now() + READY;
+    fn ready(&self, gate: &mut Followed) -> Done {
         // one alone may be in the group by luck
-        while self.storm(WARM_UP)?.outside > 0 {
+        until(READY, Duration::ZERO, "start is gated", || {
             gate.check()?;
-            interrupt::check()?;
-            if Instant::now() > deadline {
-                return Err("no start is gated".to_owned());
-            }
-        }
-        Ok(())
+            Ok(self.storm(WARM_UP)?.outside == 0)
+        })
     }
 }

@@ -100,7 +100,6 @@ const SOURCES: &[(&str, &str, Covered)] = &[
     ("interfaces/web/src/layouts.rs", "ringfence plan", Words("the page runs it itself where it is clicked, tested in crates/interfaces/web")),
     ("interfaces/web/src/layouts.rs", "ringfence undo", Words("the page runs it itself where it is clicked, tested in crates/interfaces/web")),
     ("keeping/daemon/src/division.rs", "ringfence apply --yes", Run("what a daemon does not undo by itself is undone")),
-    ("lab/bench/src/resizing.rs", "setpriv", Words("it starts a program, and is no hint")),
     ("lab/drivers/src/postgresql.rs", "chmod o+x", Run("a server's user reaches its directory")),
     ("lab/lab/src/own_directory.rs", "chmod go-w", Run("root neither reads nor writes what belongs to another user")),
     ("lab/lab/src/own_directory.rs", "chown -hR root:", Run("root neither reads nor writes what belongs to another user")),
