@@ -52,8 +52,8 @@ pub fn results(data: &[u8]) {
     for said in on_terminal {
         assert!(!said.split('\n').any(|line| units::printable(line).contains(acts)), "{said:?}");
     }
-    for file in report::text_files(&results, std::path::Path::new("results"))
-        .unwrap_or_else(|error| panic!("{error}"))
+    for file in
+        report::files(&results, std::path::Path::new("results")).unwrap_or_else(|error| panic!("{error}"))
     {
         let text = String::from_utf8_lossy(&file.bytes);
         assert!(!file.path.contains("..") && !file.path.starts_with('/'), "{}", file.path);

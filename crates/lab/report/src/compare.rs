@@ -6,10 +6,8 @@ use std::fmt::Write as _;
 
 use experiment::Results;
 use experiment::results::{Cell, Design};
-use maud::html;
 
 use crate::difference;
-use crate::html::document;
 use crate::markdown::escape;
 use crate::view::View;
 use experiment::{number, summary};
@@ -211,56 +209,5 @@ impl Compared {
             let _ = writeln!(out, "| {} | {} | {} |", escape(name), escape(first), escape(second));
         }
         out
-    }
-
-    /// As a page of its own.
-    pub fn html(&self) -> String {
-        let (first, second) = (&self.names.0, &self.names.1);
-        let title = format!("{first} and {second}");
-        let body = html! {
-            header { h1 { (title) } p.meta { (WARNING) } }
-            main {
-                h2 { "Figures" }
-                div.card.long { div.scroll {
-                    table.stack {
-                        thead { tr {
-                            th { "measure" } th { "condition" } th { "load" }
-                            th.number { (first) } th.number { (second) } th.number { "ratio" }
-                        } }
-                        tbody {
-                            @for cell in &self.cells {
-                                @let ([measure, condition, load], [one, other, ratio]) = (cell.name(), cell.words());
-                                tr {
-                                    td data-label="measure" { (measure) }
-                                    td data-label="condition" { (condition) }
-                                    td data-label="load" { (load) }
-                                    td.number data-label=(first) { (one) }
-                                    td.number data-label=(second) { (other) }
-                                    td.number data-label="ratio" { strong { (ratio) } }
-                                }
-                            }
-                        }
-                    }
-                } }
-                h2 { "What is not the same in both" }
-                div.card.long {
-                    @if self.differs.is_empty() { p { "Nothing that was recorded." } } @else {
-                        table.stack {
-                            thead { tr { th { "of" } th { (first) } th { (second) } } }
-                            tbody {
-                                @for (name, one, other) in &self.differs {
-                                    tr {
-                                        td data-label="of" { (name) }
-                                        td data-label=(first) { (one) }
-                                        td data-label=(second) { (other) }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        };
-        document(&title, &body)
     }
 }

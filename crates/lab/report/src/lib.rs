@@ -8,7 +8,6 @@ mod difference; // in which settings conditions differ
 mod html; // the page
 mod markdown; // the summary
 mod panels; // steps over time, of what is no experiment
-mod png; // a scene as a picture
 mod published; // what others found beside it
 mod svg; // a scene as SVG
 mod tables; // those that the experiment requests
@@ -24,7 +23,6 @@ use std::path::Path;
 
 use experiment::{Results, number};
 
-use chart::Chart;
 use view::View;
 
 /// A file of a report.
@@ -39,14 +37,6 @@ pub struct File {
 /// Why a report can't be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A chart is no picture.
-    #[error("chart {title:?} can't be made a picture: {reason}")]
-    Picture {
-        /// Of the chart.
-        title: String,
-        /// What is wrong.
-        reason: String,
-    },
     /// A table can't be written.
     #[error("a table can't be written: {0}")]
     Table(#[from] ::csv::Error),
@@ -69,7 +59,7 @@ pub fn figure(value: f64, unit: &str) -> String {
 }
 
 /// The files of the report: `report.html`, `summary.md`, `runs.csv`, `samples.csv`, each chart as
-/// `charts/NAME.svg` and `.png`, and `results.schema.json`. `results.json`, of which all this is made, is the caller's, in `directory`:
+/// `charts/NAME.svg`, and `results.schema.json`. `results.json`, of which all this is made, is the caller's, in `directory`:
 /// a command that continues the experiment names it.
 ///
 /// # Errors
@@ -78,34 +68,14 @@ pub fn files(results: &Results, directory: &Path) -> Result<Vec<File>, Error> {
     let view = View::within(results, directory);
     let verdicts = chart::ratios(view);
     let charts = chart::all(view);
-    let mut files = texts(view, verdicts.as_ref(), &charts)?;
-    for chart in verdicts.iter().chain(&charts) {
-        if let Some(drawn) = &chart.drawn {
-            files.push(File { path: format!("charts/{}.png", chart.name), bytes: png::file(&drawn.wide)? });
-        }
-    }
-    Ok(files)
-}
-
-/// The same files without the pictures, which take long.
-///
-/// # Errors
-/// [`Error`].
-pub fn text_files(results: &Results, directory: &Path) -> Result<Vec<File>, Error> {
-    let view = View::within(results, directory);
-    texts(view, chart::ratios(view).as_ref(), &chart::all(view))
-}
-
-/// All but the pictures.
-fn texts(view: View<'_>, verdicts: Option<&Chart>, charts: &[Chart]) -> Result<Vec<File>, Error> {
     let mut files = vec![
-        File::text("report.html", html::page(view, verdicts, charts)),
+        File::text("report.html", html::page(view, verdicts.as_ref(), &charts)),
         File::text("summary.md", markdown::summary(view)),
         File { path: "runs.csv".to_owned(), bytes: csv::runs(view)? },
         File { path: "samples.csv".to_owned(), bytes: csv::samples(view)? },
         File::text("results.schema.json", experiment::results_schema()),
     ];
-    for chart in verdicts.into_iter().chain(charts) {
+    for chart in verdicts.iter().chain(&charts) {
         if let Some(drawn) = &chart.drawn {
             files.push(File::text(&format!("charts/{}.svg", chart.name), svg::file(&drawn.wide)));
         }

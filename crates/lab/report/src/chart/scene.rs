@@ -1,6 +1,7 @@
-//! A drawing as data: marks with places in CSS pixels. SVG and PNG are both made of it, and tests look at it, so that
+//! A drawing as data: marks with places in CSS pixels. SVG is made of it, and tests look at it, so that
 //! what is checked is what is seen. Knows nothing of experiments.
 
+#[cfg(test)]
 use super::text;
 
 /// A drawing.
@@ -221,6 +222,7 @@ pub enum Shape {
     },
 }
 
+#[cfg(test)]
 impl Mark {
     /// The rectangle that it fills, without the width of its stroke.
     pub fn extent(&self) -> Area {
@@ -241,6 +243,7 @@ impl Mark {
     }
 }
 
+#[cfg(test)]
 fn around(points: &[(f64, f64)]) -> Area {
     let (mut left, mut top) = points.first().copied().unwrap_or_default();
     let (mut right, mut bottom) = (left, top);

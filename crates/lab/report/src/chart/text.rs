@@ -1,5 +1,5 @@
 //! How wide a label is in the report's own font, and labels made to fit. The font is Roboto (fonts/README.md): the
-//! page and the PNGs carry it, so what fits here fits there. Other scripts are counted as wide as they may get.
+//! page carries it, so what fits here fits there. Other scripts are counted as wide as they may get.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ pub const REGULAR: &[u8] = include_bytes!("../../fonts/Roboto-Regular.ttf");
 pub const BOLD: &[u8] = include_bytes!("../../fonts/Roboto-Bold.ttf");
 
 /// The font, read.
-pub fn face(bold: bool) -> &'static Face<'static> {
+fn face(bold: bool) -> &'static Face<'static> {
     static FACES: OnceLock<[Face<'static>; 2]> = OnceLock::new();
     let faces = FACES.get_or_init(|| {
         [REGULAR, BOLD]

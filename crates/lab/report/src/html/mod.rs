@@ -168,7 +168,7 @@ fn reading() -> Markup {
 }
 
 /// A page with the report's style.
-pub(super) fn document(title: &str, body: &Markup) -> String {
+fn document(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {

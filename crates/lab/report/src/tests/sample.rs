@@ -24,6 +24,5 @@ fn main() -> io::Result<()> {
         Named { name: "2026-03-14-s5", results: &first },
         Named { name: "2026-03-21-s5", results: &second },
     );
-    fs::write(directory.join("compared.html"), beside.html())?;
     fs::write(directory.join("compared.md"), beside.markdown())
 }
