@@ -141,6 +141,6 @@ fn two_groups_that_share_cpus_and_differ_in_a_row_are_refused() {
     // the usual value by its name, and CPUs that only one of them has
     planned(&both("wake-up-latency = \"n/a\"", "level = \"quiet\""), Some(Vec::new())).unwrap();
     let apart = both("wake-up-latency = 10", "level = \"quiet\"").replace("2-3", "2").replace("a/b", "b");
-    let requests = planned(&apart, Some(Vec::new())).unwrap().isolation.unwrap().requests;
+    let requests = planned(&apart, Some(Vec::new())).unwrap().upkeep.isolation.unwrap().requests;
     assert_eq!(requests.iter().filter(|request| request.knob == "wake-up-latency").count(), 2);
 }
