@@ -4,7 +4,6 @@
 use kernel::{GroupName, Host};
 use plan::{Action, Ownership, Place, Plan, Step};
 use settings::{Controller, Version};
-use units::CpuSet;
 
 /// A file of v1 as a version calls it. The values of the tests are in both versions' ranges.
 pub fn spoken(file: &str, version: Version) -> &str {
