@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use units::hint;
 
 /// How a group is not as requested.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "drift", rename_all = "kebab-case")]
 pub enum Drift {
     /// Somebody changed a value.
@@ -264,7 +264,7 @@ fn few(numbers: &[u32]) -> String {
 }
 
 /// A process with some of its threads in a directory, as v1 allows.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
     /// Its number.
     pub process: u32,

@@ -3,7 +3,7 @@
 use kernel::{GroupName, Host};
 use plan::{Action, CPUS, Place};
 use policy::{Elastic, Scope};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use settings::{Controller, Version};
 use units::{CpuSet, group_path};
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The bounds of an elastic group.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Never fewer CPUs.
     pub min: usize,

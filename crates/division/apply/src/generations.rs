@@ -1,7 +1,7 @@
 //! What the state directory holds, for those who only look: finished generations, the one that is under way or was
 //! interrupted, and damaged ones, which hide no other. Never takes the lock, and changes nothing.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Failure, State, Target,
@@ -42,7 +42,7 @@ pub enum Generation {
 }
 
 /// A generation that was begun and has no end.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfinished {
     /// Its number.
     pub generation: u32,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kernel::GroupName;
 use knobs::{Encoding, Instance, Isolation, Knob, Per, Seen, Want};
 use plan::{Action, Lint, LintKind, Plan, Step};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
 use crate::{
@@ -193,7 +193,7 @@ pub(crate) fn leftovers(
 }
 
 /// One place of a knob that isolates a group's CPUs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnobStatus {
     /// The row of the table of knobs.
     pub knob: String,
@@ -208,12 +208,12 @@ pub struct KnobStatus {
     /// How that comes.
     pub state: KnobState,
     /// Of one that somebody changed: programs that run and set it too.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writers: Vec<String>,
 }
 
 /// How one place of a knob is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum KnobState {
     /// As requested.

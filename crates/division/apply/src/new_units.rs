@@ -2,12 +2,12 @@
 
 use layout::Desired;
 use plan::Problem;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{GroupStatus, Target, expansion};
 
 /// One of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewUnit {
     /// The group that the next apply makes it.
     pub group: String,

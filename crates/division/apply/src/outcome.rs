@@ -22,7 +22,7 @@ pub struct Meta {
 }
 
 /// What was done.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Outcome {
     /// Its number in the history; `None` if there was nothing to do.
     pub generation: Option<u32>,
@@ -61,7 +61,7 @@ impl Outcome {
 }
 
 /// A file that holds something else than was written.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Difference {
     /// The group.
     pub group: String,
@@ -76,7 +76,7 @@ pub struct Difference {
 }
 
 /// A thread that can't leave its CPUs.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Unmoved {
     /// Its number.
     pub thread: u32,

@@ -8,12 +8,12 @@ use crate::{
 };
 
 /// A generation that waits for its confirmation.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Pending {
     /// Which.
     pub generation: u32,
     /// How long it still waits; zero once the time is over and it is still in effect.
-    #[serde(rename = "remaining_ms", serialize_with = "millis")]
+    #[serde(rename = "remaining_ms", serialize_with = "millis", deserialize_with = "of_millis")]
     pub remaining: Duration,
     /// Is the time over? Then the process that should have undone it failed or was killed.
     pub overdue: bool,
@@ -29,6 +29,10 @@ pub struct Pending {
 
 fn millis<S: serde::Serializer>(duration: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_u64(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+}
+
+fn of_millis<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    <u64 as serde::Deserialize>::deserialize(from).map(Duration::from_millis)
 }
 
 /// What will happen to it.

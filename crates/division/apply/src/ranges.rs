@@ -3,12 +3,12 @@
 use std::fmt;
 
 use kernel::{GroupName, Host};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::reading::get;
 
 /// A setting that follows its group's load between bounds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RangeStatus {
     /// Its name.
     pub setting: String,

@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use layout::UnitName;
 use plan::Place;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
 use crate::{
@@ -27,12 +27,12 @@ use scene::Scene;
 pub use values::SettingStatus;
 
 /// One group.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupStatus {
     /// As the user writes it.
     pub group: String,
     /// The unit of systemd that it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitStatus>,
     /// Its directories, those that are gone among them.
     pub directories: Vec<PathBuf>,
@@ -44,16 +44,17 @@ pub struct GroupStatus {
     /// that are not as decided.
     pub owners: Vec<SettingStatus>,
     /// Memory in use, in bytes, if memory is counted for it.
+    #[serde(rename = "memory_bytes")]
     pub memory: Option<u64>,
     /// CPU time used so far, in microseconds, if it is counted.
     pub cpu_usec: Option<u64>,
     /// The CPUs that its tasks may run on; only of a group that was given CPUs.
     pub cpus: Option<CpuSet>,
     /// How many it may have, if they change with its load.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elastic: Option<Bounds>,
     /// Its settings that follow its load.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<RangeStatus>,
     /// It, or a group above it, is frozen: nothing in it runs but `running`.
     pub frozen: bool,
@@ -65,14 +66,14 @@ pub struct GroupStatus {
     /// The processes in the group itself, ascending.
     pub tasks: Vec<Task>,
     /// What is kept off its CPUs beside tasks, place by place.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knobs: Vec<KnobStatus>,
     /// Where it is not as requested; empty if it is.
     pub drift: Vec<Drift>,
 }
 
 /// The unit that a group is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitStatus {
     /// Its name.
     pub name: String,
@@ -81,7 +82,7 @@ pub struct UnitStatus {
 }
 
 /// A process.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Task {
     /// Its number.
     pub pid: u32,

@@ -16,7 +16,7 @@ const MOST: usize = 1000;
 const WIDTH: usize = 100;
 
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// It works, but perhaps not as meant.
@@ -26,7 +26,7 @@ pub enum Severity {
 }
 
 /// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,

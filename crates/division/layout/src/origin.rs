@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A place in a configuration file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Origin {
     /// The file as it was named to the reader; `<command line>` or the like where there is none.
+    #[serde(serialize_with = "name", deserialize_with = "named")]
     pub file: Arc<str>,
     /// Line, from 1.
     pub line: usize,
@@ -46,15 +47,12 @@ impl std::fmt::Display for Origin {
     }
 }
 
-impl serde::Serialize for Origin {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(4))?;
-        map.serialize_entry("file", &*self.file)?;
-        map.serialize_entry("line", &self.line)?;
-        map.serialize_entry("column", &self.column)?;
-        map.serialize_entry("length", &self.length)?;
-        map.end()
-    }
+fn name<S: Serializer>(file: &str, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(file)
+}
+
+fn named<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+    String::deserialize(from).map(Arc::from)
 }
 
 impl<T> Spanned<T> {

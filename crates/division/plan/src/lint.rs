@@ -1,11 +1,11 @@
 //! What works, but perhaps not as meant. Found while planning; nothing here changes a plan.
 
 use layout::{Diagnostic, Origin};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use settings::GroupName;
 
 /// One of them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lint {
     /// What kind it is.
     pub kind: LintKind,
@@ -20,7 +20,7 @@ pub struct Lint {
 }
 
 /// The kinds of lint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LintKind {
     /// A real-time budget below 2 % of the time, which one thread of 1 kHz needs.

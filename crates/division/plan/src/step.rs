@@ -11,7 +11,7 @@ use units::{CpuSet, NodeSet};
 use crate::{Action, Lint, Place};
 
 /// What has to be done so that a machine is as desired. Without steps, it is.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plan {
     /// In this order; after each of them, every task has CPUs and memory nodes.
     pub steps: Vec<Step>,
@@ -26,7 +26,7 @@ pub struct Plan {
     /// What works, but perhaps not as meant.
     pub lints: Vec<Lint>,
     /// What the layout decides about and no step changes, as it is so already.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decided: Vec<Step>,
     /// The partitions among these, also where an earlier layout decided the same: their state is read at the end.
     #[serde(skip)]
@@ -116,7 +116,7 @@ fn is_default<B: Default + PartialEq>(before: &B) -> bool {
 }
 
 /// The CPUs and memory nodes that a group is to have.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     /// The group.
     #[serde(with = "crate::names::group")]

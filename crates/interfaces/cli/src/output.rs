@@ -5,6 +5,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use answers::{Reason, Refused};
 use serde::Serialize;
 
 use crate::failure::{Failure, printable_lines};
@@ -31,24 +32,22 @@ pub fn json(value: &impl Serialize) -> Result<(), Failure> {
     text(&format!("{rendered}\n"))
 }
 
+/// The same in the order of the names, at any depth: so are answers that were put together from parts.
+pub fn json_by_name(value: &impl Serialize) -> Result<(), Failure> {
+    let value = serde_json::to_value(value);
+    json(&value.map_err(|error| Failure::new(format!("cannot render JSON: {error}")))?)
+}
+
 /// Prints a failure: on standard error for people, and as an object on standard output with --json. Returns its exit
 /// status.
 pub fn failure(failure: &Failure, as_json: bool) -> u8 {
     error(&failure.rendered());
     if as_json && !ANSWERED.load(Ordering::Relaxed) {
-        let mut answer = serde_json::json!({ "error": {
-            "message": failure.message,
-            "hint": failure.hint,
-            "place": failure.place(),
-        }});
-        if let Some(newest) = failure.newest {
-            answer["error"]["newest"] = newest.into();
-        }
-        if !failure.diagnostics.is_empty() {
-            answer["diagnostics"] = serde_json::json!(failure.diagnostics);
-        }
+        let Failure { message, hint, newest, diagnostics, .. } = failure;
+        let place = failure.place().cloned();
+        let error = Reason { message: message.clone(), hint: hint.clone(), place, newest: *newest };
         // a reader who went away has the status
-        let _ = json(&answer);
+        let _ = json_by_name(&Refused { error, diagnostics: diagnostics.clone() });
     }
     failure.code
 }

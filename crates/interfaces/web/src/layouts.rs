@@ -9,18 +9,18 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use answers::{
+    Diagnostic, Severity,
+    layouts::{Confirmed, Done},
+};
 use apply::{Running, Target};
 use kernel::{Host, Real};
 use plan::Action;
-use serde::Deserialize;
 use units::{CpuSet, hint::Command};
 
 use crate::{
     api::{
-        layouts::{
-            self as api, Apply, Checked, Confirm, Diagnostic, LayoutFile, Outcome, Planned, Severity, Step,
-            Undo,
-        },
+        layouts::{self as api, Apply, Checked, Confirm, LayoutFile, Outcome, Planned, Step, Undo},
         machine::{Owners, OwnersSource},
     },
     history,
@@ -130,14 +130,6 @@ fn in_effect(program: &Program) -> Option<PathBuf> {
     path.is_file().then_some(path)
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct CheckJson {
-    diagnostics: Vec<Diagnostic>,
-    groups: usize,
-    rules: usize,
-}
-
 /// What the checker says.
 ///
 /// # Errors
@@ -145,47 +137,17 @@ struct CheckJson {
 pub fn check(text: &str, program: &Program) -> Result<Checked, Problem> {
     let file = TextFile::new(text)?;
     let printed = program.run::<OsString>(["check".into(), "--json".into(), file.path().into()])?;
-    let found: CheckJson =
-        refused_or(printed.json(), |diagnostics| CheckJson { diagnostics, ..CheckJson::default() })?;
-    let diagnostics = file.of_text(found.diagnostics);
+    let (diagnostics, groups, rules) = match printed.json::<answers::layouts::Checked>() {
+        Ok(found) => {
+            (found.diagnostics.into_iter().map(Diagnostic::from).collect(), found.groups, found.rules)
+        }
+        // a refusal with diagnostics is an answer for who edits a layout
+        Err(problem) if !problem.diagnostics.is_empty() => (problem.diagnostics, 0, 0),
+        Err(problem) => return Err(problem),
+    };
+    let diagnostics = file.of_text(diagnostics);
     let errors = diagnostics.iter().filter(|one| one.severity == Severity::Error).count();
-    Ok(Checked { diagnostics, errors, groups: found.groups, rules: found.rules })
-}
-
-/// A refusal with diagnostics is an answer for who edits a layout.
-fn refused_or<T>(result: Result<T, Problem>, of: impl Fn(Vec<Diagnostic>) -> T) -> Result<T, Problem> {
-    match result {
-        Err(problem) if !problem.diagnostics.is_empty() => Ok(of(problem.diagnostics)),
-        other => other,
-    }
-}
-
-#[derive(Deserialize)]
-struct PlanJson {
-    steps: Vec<plan::Step>,
-    assignments: Vec<AssignmentJson>,
-    #[serde(default)]
-    reserved: String,
-    #[serde(default)]
-    lints: Vec<LintJson>,
-    #[serde(default)]
-    pending: Option<serde_json::Value>,
-}
-
-#[derive(Deserialize)]
-struct AssignmentJson {
-    group: String,
-    cpus: Option<String>,
-    mems: Option<String>,
-    exclusive: bool,
-    why: String,
-}
-
-#[derive(Deserialize)]
-struct LintJson {
-    message: String,
-    hint: Option<String>,
-    origin: Option<api::Origin>,
+    Ok(Checked { diagnostics, errors, groups, rules })
 }
 
 /// What applying a layout would do. `now`: who owns which CPU before.
@@ -204,7 +166,7 @@ pub fn plan(
     args.extend(program.state_option());
     let generation = history::newest(program).unwrap_or(0);
     let printed = program.run(args.clone())?;
-    let found: PlanJson = match printed.json() {
+    let answers::layouts::Planned { plan: found, pending, .. } = match printed.json() {
         Ok(found) => found,
         Err(problem) if !problem.diagnostics.is_empty() => {
             let diagnostics = file.of_text(problem.diagnostics);
@@ -214,23 +176,15 @@ pub fn plan(
     };
     args.retain(|word| word != "--json");
     let shown = program.run(args)?;
-    let lint = |lint: &LintJson| Diagnostic {
-        severity: Severity::Warning,
-        message: lint.message.clone(),
-        hint: lint.hint.clone(),
-        origin: lint.origin.clone(),
-        also: Vec::new(),
-    };
     let checked = check(text, program)?;
     let mut diagnostics = checked.diagnostics;
-    diagnostics.extend(file.of_text(found.lints.iter().map(lint).collect()));
+    diagnostics.extend(file.of_text(found.lints.iter().map(|lint| lint.diagnostic().into()).collect()));
     let text = file.without_directory(&String::from_utf8_lossy(&shown.out));
     let steps: Vec<Step> =
         found.steps.iter().enumerate().map(|(place, step)| self::step(place + 1, step)).collect();
     let restores = steps.iter().any(|step| step.restores);
     let assignments: Vec<api::Assignment> = found.assignments.into_iter().map(assignment).collect();
     let after = after(now, &steps, &assignments, machine);
-    let pending = found.pending.filter(|pending| !pending.is_null());
     Ok(Planned {
         diagnostics,
         pending: pending.and_then(|_| history::history(program).ok().and_then(|history| history.pending)),
@@ -238,7 +192,7 @@ pub fn plan(
             empties: checked.groups == 0 && restores,
             steps,
             assignments,
-            reserved: found.reserved,
+            reserved: found.reserved.to_string(),
             before: now.clone(),
             after,
             text,
@@ -248,11 +202,11 @@ pub fn plan(
     })
 }
 
-fn assignment(one: AssignmentJson) -> api::Assignment {
+fn assignment(one: plan::Assignment) -> api::Assignment {
     api::Assignment {
-        group: one.group,
-        cpus: one.cpus,
-        mems: one.mems,
+        group: one.group.to_string(),
+        cpus: one.cpus.map(|cpus| cpus.to_string()),
+        mems: one.mems.map(|mems| mems.to_string()),
         exclusive: one.exclusive,
         why: one.why,
     }
@@ -383,23 +337,18 @@ fn prune(directory: &Path) {
     }
 }
 
-#[derive(Deserialize)]
-struct OutcomeJson {
-    generation: Option<u32>,
-    #[serde(default, rename = "step_count")]
-    steps: usize,
-    #[serde(default)]
-    left: Vec<String>,
-    #[serde(default, rename = "undone_unless_confirmed_within_sec")]
-    within: Option<u64>,
-}
-
 fn outcome(printed: &Printed, command: String) -> Result<Outcome, Problem> {
-    let done: OutcomeJson = printed.json()?;
+    let Done { outcome, undone_unless_confirmed_within: within, .. } = printed.json()?;
     let mut warnings = printed.warnings();
-    warnings.extend(done.left.into_iter().filter(|left| !printed.error.contains(left.as_str())));
-    let undone = done.within.map(|seconds| millis(SystemTime::now() + Duration::from_secs(seconds)));
-    Ok(Outcome { generation: done.generation, steps: done.steps, warnings, undone_at_ms: undone, command })
+    warnings.extend(outcome.left.into_iter().filter(|left| !printed.error.contains(left.as_str())));
+    let undone = within.map(|seconds| millis(SystemTime::now() + Duration::from_secs(seconds)));
+    Ok(Outcome {
+        generation: outcome.generation,
+        steps: outcome.steps,
+        warnings,
+        undone_at_ms: undone,
+        command,
+    })
 }
 
 /// Keeps a change that waits for it.
@@ -412,9 +361,9 @@ pub fn confirm(call: &Confirm, program: &Program) -> Result<Outcome, Problem> {
     args.extend(program.state_option());
     args.push(number.clone().into());
     let printed = program.run(args)?;
-    let _: serde_json::Value = printed.json()?;
+    let Confirmed { confirmed } = printed.json()?;
     Ok(Outcome {
-        generation: Some(call.generation),
+        generation: Some(confirmed),
         steps: 0,
         warnings: printed.warnings(),
         undone_at_ms: None,

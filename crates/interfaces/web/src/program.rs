@@ -11,13 +11,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, de::DeserializeOwned};
+use answers::{Reason, Refused};
+use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-use crate::{
-    api::layouts::Diagnostic,
-    problem::{Problem, ProblemKind},
-};
+use crate::problem::{Problem, ProblemKind};
 
 /// Bytes of an answer that are read.
 const LARGEST: u64 = 64 << 20;
@@ -124,28 +122,13 @@ fn ended(child: &mut Child) -> io::Result<Option<std::process::ExitStatus>> {
     }
 }
 
-/// What a command says that refuses, whatever else its answer has: that may be large, and is passed over.
-#[derive(Deserialize)]
-struct Refused {
-    error: Reason,
-    #[serde(default)]
-    diagnostics: Vec<Diagnostic>,
-}
-
-#[derive(Deserialize)]
-struct Reason {
-    message: String,
-    hint: Option<String>,
-    /// The generation that somebody made meanwhile.
-    newest: Option<u64>,
-}
-
 impl Printed {
     /// Its JSON, where it is done; a part of it that needs attention is done too.
     ///
     /// # Errors
     /// The command's own refusal, with its hint and diagnostics.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        // whatever else its answer has: that may be large, and is passed over
         let refused = serde_json::from_slice::<Refused>(&self.out).ok();
         if refused.is_some() || !matches!(self.code, 0 | ATTENTION) {
             return Err(self.refusal(refused));
@@ -177,9 +160,13 @@ impl Printed {
     fn refusal(&self, refused: Option<Refused>) -> Problem {
         let refused = refused.unwrap_or_else(|| {
             let message = self.said("error: ").unwrap_or_else(|| self.end());
-            Refused { error: Reason { message, hint: None, newest: None }, diagnostics: Vec::new() }
+            Refused {
+                error: Reason { message, hint: None, place: None, newest: None },
+                diagnostics: Vec::new(),
+            }
         });
-        let Refused { error: Reason { message, hint, newest }, diagnostics } = refused;
+        let Refused { error: Reason { message, hint, newest, .. }, diagnostics } = refused;
+        let diagnostics = diagnostics.into_iter().map(Into::into).collect();
         let hint = hint.or_else(|| self.said("hint: "));
         // somebody was faster after this server had looked, and had the lock for changes first
         let problem = match (newest, self.code) {

@@ -10,12 +10,13 @@ use std::{
     },
 };
 
+use answers::socket::Classification;
 use apply::{Lock, State};
 
 use crate::{
     ConfigurationError, Counters, division,
     signals::{ReloadScope, Waker},
-    socket::{self, api::Classification},
+    socket,
 };
 
 /// The result of a reload.

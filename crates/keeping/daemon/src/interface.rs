@@ -5,16 +5,14 @@ use std::{
     time::SystemTime,
 };
 
+use answers::socket::{Classification, Counters, Reloaded, Status};
 use apply::By;
 use tracing::info;
 
 use crate::{
     Handle, ReloadScope,
     handle::{Command, LoopStatus},
-    socket::{
-        Control, Problem, Rights,
-        api::{Classification, Counters, Reloaded, Status},
-    },
+    socket::{Control, Problem, Rights},
 };
 
 /// Who may ask for what, as of the layout that holds now: set by the loop, read by the socket.

@@ -14,6 +14,7 @@ use std::{
     thread::Builder,
 };
 
+use answers::socket::Classification;
 use apply::{Lock, State};
 use classify::{ClassifyOptions, Placer};
 use kernel::{Host, Protection, Real};
@@ -39,7 +40,7 @@ use crate::{
     notify,
     schedules::Schedules,
     signals::Signals,
-    socket::{self, api::Classification},
+    socket,
     sources::{Event, Sources},
     strict::Strict,
     takeover::Takeover,

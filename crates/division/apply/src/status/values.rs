@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use devices::{Behavior, DeviceAccess, Verb};
 use plan::{Action, Owned, Ownership, Place};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use settings::{CpuMax, Value, Version};
 
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// One file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SettingStatus {
     /// Its path.
     pub file: PathBuf,

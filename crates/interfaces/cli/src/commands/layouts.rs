@@ -8,7 +8,6 @@ mod elastic;
 mod generations;
 mod history;
 mod isolation;
-mod json;
 mod lines;
 mod machines_layout;
 mod picture;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use answers::socket::SettingChange;
 use daemon::socket::{
     Assignments,
-    api::SettingChange,
     client::{Client, ClientError},
 };
 use kernel::GroupName;

@@ -8,12 +8,9 @@ use std::{
     sync::Arc,
 };
 
+use answers::socket::{Classification, Counters, Reloaded, Status};
 use apply::By;
-use daemon::socket::{
-    Control, Handle, Live, Problem, Rights,
-    api::{Classification, Counters, Reloaded, Status},
-    serve,
-};
+use daemon::socket::{Control, Handle, Live, Problem, Rights, serve};
 use kernel::{Access, GroupName, Host, Real, Who};
 use libtest_mimic::Trial;
 use settings::Controller;

@@ -1,9 +1,8 @@
 //! Experiments and simulations, as JSON.
 
+use answers::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::layouts::Diagnostic;
 
 /// Results of an experiment.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -1,48 +1,10 @@
 //! Layouts, plans and the history, as JSON.
 
+use answers::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::machine::Owners;
-
-/// A place in a layout's text.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Origin {
-    /// The file.
-    pub file: String,
-    /// From 1.
-    pub line: usize,
-    /// From 1, in characters.
-    pub column: usize,
-    /// Characters.
-    pub length: usize,
-}
-
-/// Another place that belongs to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Also {
-    /// The place.
-    pub origin: Origin,
-    /// What.
-    pub message: String,
-}
-
-/// What is wrong in a layout.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Diagnostic {
-    /// How bad.
-    pub severity: Severity,
-    /// What.
-    pub message: String,
-    /// What would change it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// The place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub origin: Option<Origin>,
-    /// Other places that belong to it.
-    pub also: Vec<Also>,
-}
 
 /// The layout to begin with.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -249,16 +211,6 @@ pub struct History {
     /// Why the history can't be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-}
-
-/// How bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// It can't be applied.
-    Error,
-    /// It can, perhaps not as meant.
-    Warning,
 }
 
 /// Of change.

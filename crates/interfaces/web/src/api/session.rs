@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use answers::Diagnostic;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::layouts::Diagnostic;
-
 /// Why a request is refused; nothing was changed unless the message says so.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Problem {
     /// The HTTP status.
     pub status: u16,

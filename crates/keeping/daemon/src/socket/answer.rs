@@ -1,10 +1,11 @@
 //! From a whole request to its answer: checks the rights, calls the service, and writes its answer as JSON. Knows nothing
 //! of connections.
 
+use answers::socket::Processes;
 use serde::Serialize;
 use settings::NamedSetting;
 
-use super::{Peer, Problem, Rights, Service, api::Processes, assignments::Assignments, routes::Request};
+use super::{Peer, Problem, Rights, Service, assignments::Assignments, routes::Request};
 
 /// The media type of a refusal or failure.
 pub(super) const PROBLEM: &str = "application/problem+json";

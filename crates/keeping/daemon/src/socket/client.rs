@@ -8,18 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use answers::socket::{
+    Classification, Counters, GroupSummary, MovedProcesses, Processes, Reloaded, SettingChange,
+    SettingReading, Status,
+};
 use kernel::GroupName;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{
-    Problem, SOCKET, SOCKET_VARIABLE,
-    api::{
-        Classification, Counters, GroupSummary, MovedProcesses, Processes, Reloaded, SettingChange,
-        SettingReading, Status,
-    },
-    assignments::Assignments,
-    routes::Request,
-};
+use super::{Problem, SOCKET, SOCKET_VARIABLE, assignments::Assignments, routes::Request};
 
 /// Bytes of an answer.
 const MAX_ANSWER: u64 = 64 << 20;

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
+use answers::socket::{Classification, Counters, Reloaded, Status};
 use apply::By;
 
-use super::{
-    Problem, Rights,
-    api::{Classification, Counters, Reloaded, Status},
-};
+use super::{Problem, Rights};
 
 /// What only the daemon's main loop can answer.
 pub trait Control: Send + Sync {

@@ -8,6 +8,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use answers::{
+    SettingJson,
+    socket::{
+        Classification, Counters, GroupSummary, MovedProcesses, Reloaded, SettingChange, SettingReading,
+        Status,
+    },
+};
 use apply::{Reading, SettingValue};
 use kernel::{GroupName, Host, Real, What};
 use serde::Serialize;
@@ -17,13 +24,8 @@ use units::Bytes;
 
 use super::{
     Control, Peer, Problem, Rights, Service,
-    api::{
-        Classification, Counters, GroupSummary, MovedProcesses, Reloaded, SettingChange, SettingReading,
-        Status,
-    },
     assignments::Assignments,
     audit::{Audit, Line},
-    value::SettingJson,
     visible::{View, shows_as_own},
 };
 

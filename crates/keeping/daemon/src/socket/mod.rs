@@ -11,10 +11,6 @@ mod peer_groups;
 mod problem;
 mod rights;
 
-mod value;
-
-pub mod api;
-
 mod assignments;
 mod name;
 
@@ -48,7 +44,6 @@ pub use routes::Request;
 pub(crate) use server::check;
 pub use server::{Counts, Handle, Limits, ServeError, serve, serve_within};
 pub use service::Service;
-pub use value::{AmountJson, ClassJson, CpuMaxJson, RuleJson, SettingJson};
 pub(crate) use visible::View;
 
 /// Where the daemon listens by default.

@@ -1,19 +1,15 @@
 //! The requests that there are, as one table: what the daemon answers, what its clients send and what the OpenAPI document
 //! says is read from it.
 
+use answers::socket::{
+    Classification, Counters, GroupSummary, MovedProcesses, Processes, Reloaded, SettingChange,
+    SettingReading, Status,
+};
 use kernel::GroupName;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-use super::{
-    Problem,
-    api::{
-        Classification, Counters, GroupSummary, MovedProcesses, Processes, Reloaded, SettingChange,
-        SettingReading, Status,
-    },
-    assignments::Assignments,
-    name,
-};
+use super::{Problem, assignments::Assignments, name};
 
 /// A request as its first line has it; the body of [`Request::Set`] and [`Request::Move`] comes after.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,16 +2,13 @@
 
 use std::sync::Arc;
 
+use answers::socket::{
+    Classification, Counters, GroupSummary, MovedProcesses, Reloaded, SettingChange, SettingReading, Status,
+};
 use kernel::GroupName;
 use settings::NamedSetting;
 
-use super::{
-    Peer, Problem, Rights,
-    api::{
-        Classification, Counters, GroupSummary, MovedProcesses, Reloaded, SettingChange, SettingReading,
-        Status,
-    },
-};
+use super::{Peer, Problem, Rights};
 
 /// Carries out requests. The server checks rights before it calls any of these, except where a right depends on the
 /// process or file itself: each method says so.

@@ -1,6 +1,7 @@
 //! New rules, good and bad ones, by signal; and none of libcgroup's faults with them.
 
-use daemon::socket::{api::Verdict, client::Client};
+use answers::socket::Verdict;
+use daemon::socket::client::Client;
 use rustix::process::Signal;
 
 use crate::{

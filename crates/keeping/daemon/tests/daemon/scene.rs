@@ -12,12 +12,9 @@ use std::{
     },
 };
 
+use answers::socket::{Classification, Counters, Reloaded, Status, Verdict};
 use apply::By;
-use daemon::socket::{
-    Control, Handle, Limits, Live, Problem, Rights,
-    api::{Classification, Counters, Reloaded, Status, Verdict},
-    serve_within,
-};
+use daemon::socket::{Control, Handle, Limits, Live, Problem, Rights, serve_within};
 use kernel::{GroupName, Host};
 use serde_json::Value;
 use settings::Controller;

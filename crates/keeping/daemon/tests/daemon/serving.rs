@@ -2,9 +2,12 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration};
 
+use answers::{
+    SettingJson,
+    socket::{MovedProcesses, Verdict},
+};
 use daemon::socket::{
-    Assignments, Live, Problem, ServeError, SettingJson,
-    api::{MovedProcesses, Verdict},
+    Assignments, Live, Problem, ServeError,
     client::{Client, ClientError},
     serve,
 };

@@ -3,12 +3,11 @@
 use std::{os::unix::process::CommandExt, process::Command, time::Duration};
 
 use ::plan::{Lint, LintKind, Plan, SettingRequest};
+use answers::layouts::{Confirmed, Done, Misplaced};
 use apply::{
     Again, By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Recovered, Running, State, Target,
 };
 use kernel::Host;
-use serde::Serialize;
-use serde_json::json;
 use units::counted;
 
 use super::{
@@ -16,9 +15,7 @@ use super::{
     blocks::{nothing_to_do, on_this_machine},
     directory, history_of,
     plan::{undoes_all, yes},
-    planned, read,
-    rules::{self, Misplaced},
-    state, warn,
+    planned, read, rules, state, warn,
 };
 use crate::{
     args,
@@ -63,12 +60,8 @@ pub fn apply(args: &args::Apply, as_json: bool) -> Result<u8, Failure> {
     let again = Again::of_history(&history_of(&args.state));
     let attention = !outcome.left.is_empty() || !outside.is_empty();
     if as_json {
-        output::json(&Json {
-            outcome: &outcome,
-            undone_unless_confirmed_within: deadline,
-            outside: Some(outside),
-            misplaced: Some(misplaced),
-        })?;
+        let (outside, misplaced) = (Some(outside), Some(misplaced));
+        output::json(&Done { outcome, undone_unless_confirmed_within: deadline, outside, misplaced })?;
     } else {
         let nothing = nothing_to_do(!outside.is_empty() || !misplaced.is_empty());
         let left = outcome.left.iter().filter(|left| !warned.contains(left)).cloned().collect();
@@ -250,26 +243,10 @@ pub(super) fn print(
     }
 }
 
-/// A change as JSON.
-#[derive(Serialize)]
-struct Json<'o> {
-    #[serde(flatten)]
-    outcome: &'o Outcome,
-    /// In seconds.
-    #[serde(rename = "undone_unless_confirmed_within_sec", skip_serializing_if = "Option::is_none")]
-    undone_unless_confirmed_within: Option<u64>,
-    /// Of an apply: processes that a limit of the layout does not hold for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    outside: Option<Vec<Lint>>,
-    /// Of an apply: processes that a rule of the layout fits and that are not in the group that it names.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    misplaced: Option<Vec<Misplaced>>,
-}
-
 pub fn confirm(args: &args::Generation, as_json: bool) -> Result<(), Failure> {
     let generation = confirmed(args)?;
     if as_json {
-        output::json(&json!({ "confirmed": generation }))
+        output::json(&Confirmed { confirmed: generation })
     } else {
         output::text(&format!("generation {generation} is confirmed\n"))
     }
@@ -286,15 +263,7 @@ fn confirmed(args: &args::Generation) -> Result<u32, Failure> {
 pub fn undo(args: &args::Undo, as_json: bool) -> Result<u8, Failure> {
     let outcome = undone(args)?;
     match outcome.generation {
-        _ if as_json => {
-            let (outside, misplaced) = (None, None);
-            output::json(&Json {
-                outcome: &outcome,
-                undone_unless_confirmed_within: None,
-                outside,
-                misplaced,
-            })?
-        }
+        _ if as_json => output::json(&outcome)?,
         Some(_) => print(&outcome, None, "nothing to restore\n")?,
         // the recovery has undone it; what it had to leave is in its warning
         None if outcome.left.is_empty() => {

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use ::plan::{Anybody, Observed, Problem};
+use answers::layouts::{Checked, Converted};
 use apply::State;
 use files::Trust;
 use layout::{CpuDemand, Desired, Diagnostic, HostFacts, MemDemand, Severity, UnitName};
-use serde_json::json;
 use settings::Version;
 use system::Accounts;
 use topology::Machine;
@@ -32,7 +32,8 @@ pub fn check(args: &args::Check, as_json: bool) -> Result<(), Failure> {
             .desired
             .as_ref()
             .map_or((0, 0), |desired| (desired.groups.len(), desired.all_rules().len()));
-        return output::json(&json!({ "diagnostics": diagnostics, "groups": groups, "rules": rules }));
+        let diagnostics = reading.diagnostics;
+        return output::json_by_name(&Checked { diagnostics, groups, rules });
     }
     match &reading.desired {
         Some(desired) if !failed => {
@@ -89,7 +90,10 @@ fn answered(
     as_json: bool,
 ) -> Result<(), Failure> {
     output::error(&layout::render(said, sources));
-    if as_json { output::json(&json!({ "text": text, "diagnostics": said })) } else { output::text(text) }
+    match as_json {
+        true => output::json_by_name(&Converted { text, diagnostics: said }),
+        false => output::text(text),
+    }
 }
 
 /// libcgroup's own files, in its order.

@@ -2,6 +2,7 @@
 
 use std::{fmt::Write, time::Duration};
 
+use answers::{moment, published};
 use apply::{
     Following, Frequencies, GroupStatus, Measured, Resize, Resizes, Running, State, System as _, Target,
 };
@@ -10,12 +11,7 @@ use serde_json::json;
 use topology::Machine;
 use units::{CpuSet, group_path, hint::Command};
 
-use super::{
-    directory,
-    generations::time,
-    history_of,
-    json::{moment, published},
-};
+use super::{directory, generations::time, history_of};
 use crate::{
     args,
     commands::host_even_unmounted,

@@ -2,14 +2,13 @@
 
 use std::fmt::Write;
 
+use answers::layouts::{Generation as Row, Record};
 use apply::{Generation, Running, Target};
-use serde_json::{Value, json};
 use units::counted;
 
 use super::{
     generations::{interrupted, time, unrecorded, without_record},
     history_of,
-    json::published,
 };
 use crate::{args, commands::host_even_unmounted, failure::Failure, output};
 
@@ -32,22 +31,21 @@ pub fn history(args: &args::History, as_json: bool) -> Result<(), Failure> {
     all.drain(..all.len().saturating_sub(args.last.unwrap_or(usize::MAX)));
     let pending = apply::pending(&state, target).ok().flatten();
     if as_json {
-        let with_mark = |kept: &Generation| {
-            let mut row = published(row(kept));
-            row["in_effect"] = json!(in_effect.contains(&kept.generation()));
-            row
+        let row = |kept: Generation| {
+            let is_in_effect = in_effect.contains(&kept.generation());
+            row(kept, is_in_effect)
         };
-        let mut rows: Vec<Value> = all.iter().map(with_mark).collect();
+        let mut rows: Vec<Row> = all.into_iter().map(row).collect();
         // of one alone: they may be thousands
         if let (Some(generation), [row]) = (args.generation, rows.as_mut_slice())
             && let Ok(steps) = state.steps(generation)
         {
-            row["steps"] = json!(steps);
+            row.steps = Some(steps);
         }
-        if let (Some(last), Some(pending)) = (rows.last_mut(), &pending) {
-            last["pending"] = json!(pending);
+        if let Some(last) = rows.last_mut() {
+            last.pending = pending;
         }
-        return output::json(&rows);
+        return output::json_by_name(&rows);
     }
     if is_empty {
         return output::text(&unrecorded(&state, &host));
@@ -108,21 +106,19 @@ fn wrong(kept: &Generation) -> Vec<String> {
 }
 
 /// The whole head with the result, and the state in a word.
-fn row(kept: &Generation) -> Value {
-    let state = kept.state();
-    match kept {
+fn row(kept: Generation, in_effect: bool) -> Row {
+    let state = kept.state().to_owned();
+    let record = match kept {
         Generation::Finished(summary) => {
-            let head = &summary.head;
-            json!({ "head": head, "state": state, "result": summary.result })
+            Record::Read { head: Box::new(summary.head), result: Some(summary.result) }
         }
-        Generation::Unfinished { head, .. } => {
-            json!({ "head": head, "state": state, "result": null })
-        }
+        Generation::Unfinished { head, .. } => Record::Read { head: Box::new(head), result: None },
         Generation::Lost { generation } => {
-            json!({ "generation": generation, "state": state, "error": without_record(*generation), "hint": null })
+            Record::Unread { generation, error: without_record(generation), hint: None }
         }
         Generation::Damaged { generation, failure } => {
-            json!({ "generation": generation, "state": state, "error": failure.to_string(), "hint": failure.hint() })
+            Record::Unread { generation, error: failure.to_string(), hint: failure.hint() }
         }
-    }
+    };
+    Row { record, state, in_effect, steps: None, pending: None }
 }

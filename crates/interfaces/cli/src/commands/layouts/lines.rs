@@ -2,9 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use answers::{
+    SettingJson,
+    layouts::{Given, Group},
+};
 use apply::{GroupStatus, SettingStatus};
 use kernel::Host;
-use serde_json::{Value as Json, json};
 use settings::{Value, Version};
 
 use super::{
@@ -50,15 +53,14 @@ pub fn lines(host: &Host, group: &GroupStatus) -> Vec<Line> {
     filled.collect()
 }
 
-/// Adds what `get` and `set` have of each setting to the groups of an answer: values, and not the files' texts.
-pub fn with_values(answer: &mut Json, host: &Host, groups: &[GroupStatus]) {
-    for (row, group) in answer.as_array_mut().into_iter().flatten().zip(groups) {
-        let values = lines(host, group).into_iter().map(|line| {
-            let [applied, now] = line.values;
-            json!({ "setting": line.name, "applied": applied, "now": now })
-        });
-        row["values"] = values.collect();
-    }
+/// A group with what `get` and `set` have of each setting: values beside the files' texts.
+pub fn with_values(host: &Host, status: GroupStatus) -> Group {
+    let given = |line: Line| {
+        let [applied, now] = line.values.map(|value| value.as_ref().map(SettingJson::from));
+        Given { setting: line.name, applied, now }
+    };
+    let values = lines(host, &status).into_iter().map(given).collect();
+    Group { status, values }
 }
 
 /// Texts of one setting's files.

@@ -1,9 +1,9 @@
 //! `plan`: what a layout would change, on this machine or on a described one.
 
 use ::plan::{Anybody, LintKind, MachineFacts, Observed, Problem};
+use answers::layouts::Planned;
 use apply::{Running, Target};
 use layout::Diagnostic;
-use serde_json::json;
 use settings::Version;
 use units::hint::Command;
 
@@ -30,10 +30,7 @@ fn here(args: &args::PlanArgs, layout: &Layout<'_>, as_json: bool) -> Result<(),
     let pending = apply::pending(&state, Target { host: &host, system: &running }).ok().flatten();
     let misplaced = rules::misplaced(&layout.desired, &host);
     if as_json {
-        let mut answer = json!(plan);
-        answer["pending"] = json!(pending);
-        answer["misplaced"] = json!(misplaced);
-        return output::json(&answer);
+        return output::json_by_name(&Planned { plan, pending, misplaced });
     }
     warn(&plan, layout);
     if plan.empties(&layout.desired) {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use answers::layouts::Misplaced;
 use classify::{ClassifyOptions, Decision, Done, Placer, Rules};
 use kernel::Host;
 use layout::Desired;
@@ -14,20 +15,6 @@ use crate::output;
 
 /// The most processes that are named.
 const NAMED: usize = 5;
-
-/// A process that a rule leads to another group than it is in.
-#[derive(Debug, serde::Serialize)]
-pub struct Misplaced {
-    pub pid: u32,
-    pub program: String,
-    /// The groups that the rule names.
-    pub groups: Vec<String>,
-    /// Why it can't be moved there, where that is known.
-    pub reason: Option<String>,
-    /// The service that it belongs to, which a group of the layout can be.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unit: Option<String>,
-}
 
 /// The processes for which a rule of the layout is not in force. What was put into another group of the layout by hand stays
 /// there; in a group that the layout does not know it may just have been started.

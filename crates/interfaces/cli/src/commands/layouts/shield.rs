@@ -5,7 +5,6 @@ use std::path::Path;
 use apply::{By, Earlier, Head, Kind, Meta, Outcome, Target};
 use kernel::Host;
 use layout::Source;
-use serde_json::json;
 use settings::{Controller, Version};
 use units::CpuSet;
 
@@ -35,7 +34,7 @@ pub fn shield(args: &args::Shield, as_json: bool) -> Result<u8, Failure> {
         return tasks::run(&args::Run { group, command });
     }
     match as_json {
-        true => output::json(&json!(outcome))?,
+        true => output::json_by_name(&outcome)?,
         false => print(&outcome, None, "nothing to do: these CPUs are shielded\n")?,
     }
     Ok(0)
@@ -97,7 +96,7 @@ pub fn unshield(args: &args::Unshield, as_json: bool) -> Result<u8, Failure> {
         other => other?,
     };
     match as_json {
-        true => output::json(&json!(outcome))?,
+        true => output::json_by_name(&outcome)?,
         false => print(&outcome, None, "nothing to restore\n")?,
     }
     Ok(if outcome.left.is_empty() { 0 } else { ATTENTION })

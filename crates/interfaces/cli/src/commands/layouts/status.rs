@@ -8,6 +8,7 @@ use std::{
 };
 
 use ::plan::{Plan, Problem};
+use answers::layouts::{Misplaced, Status};
 use apply::{
     Drift, Generation, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running, State,
     Target, Unfinished,
@@ -15,7 +16,6 @@ use apply::{
 use files::Trust;
 use interruptions::{Row, RowState};
 use kernel::Host;
-use serde_json::{Value, json};
 use topology::Machine;
 use units::{counted, group_path, hint::Command};
 
@@ -26,11 +26,8 @@ use super::{
     generations::{interrupted, time, unrecorded, without_record},
     history_of,
     isolation::isolation,
-    json::published,
     lines::{Line, lines, with_values},
-    machines_layout, picture, planned, read,
-    rules::{self, Misplaced},
-    warn, words,
+    machines_layout, picture, planned, read, rules, warn, words,
 };
 use crate::{
     args,
@@ -81,10 +78,11 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         misplaced,
         new_units,
     };
+    let is_as_applied = found.is_as_applied();
     if args.svg {
         output::text(&picture::svg(&Machine::live()?, &found.groups))?;
     } else if as_json {
-        output::json(&found.answer(&state, &host, unchecked.is_none())?)?;
+        output::json_by_name(&found.answer(&state, &host, unchecked.is_none())?)?;
     } else {
         let controller = if is_elastic { Resizes::of(&state).controller() } else { None };
         let latencies = controller.map(|controller| controller.latencies).unwrap_or_default();
@@ -101,7 +99,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         }
         output::text(&text)?;
     }
-    Ok(if found.is_as_applied() { 0 } else { ATTENTION })
+    Ok(if is_as_applied { 0 } else { ATTENTION })
 }
 
 /// What was found.
@@ -141,20 +139,20 @@ impl Found {
     }
 
     /// `has_rules`: the rules could be looked at.
-    fn answer(&self, state: &State, host: &Host, has_rules: bool) -> Result<Value, Failure> {
-        let Found { groups, unfinished, pending, .. } = self;
-        let mut answer = published(json!({
-            "drift": self.has_drift(), "groups": groups, "unfinished": unfinished, "pending": pending
-        }));
-        with_values(&mut answer["groups"], host, groups);
-        answer["unknown"] = json!(self.unknown);
-        answer["recorded"] = json!(!apply::generations(state)?.is_empty());
-        answer["not_in_effect"] = json!(self.not_in_effect);
-        answer["not_resized"] = json!(self.not_resized);
-        answer["plan"] = json!(self.plan);
-        answer["new_units"] = json!(self.new_units);
-        answer["misplaced"] = json!(has_rules.then_some(&self.misplaced));
-        Ok(answer)
+    fn answer(self, state: &State, host: &Host, has_rules: bool) -> Result<Status, Failure> {
+        Ok(Status {
+            drift: self.has_drift(),
+            groups: self.groups.into_iter().map(|group| with_values(host, group)).collect(),
+            unfinished: self.unfinished,
+            pending: self.pending,
+            unknown: self.unknown,
+            recorded: !apply::generations(state)?.is_empty(),
+            not_in_effect: self.not_in_effect,
+            not_resized: self.not_resized,
+            plan: self.plan,
+            new_units: self.new_units,
+            misplaced: has_rules.then_some(self.misplaced),
+        })
     }
 
     /// `layout`: the one that was named, or is in effect.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use settings::Version;
 
-use super::value::SettingJson;
+use crate::SettingJson;
 
 /// The daemon's counters, by name.
 pub type Counters = BTreeMap<String, u64>;
@@ -193,7 +193,7 @@ impl From<Version> for CgroupVersion {
 
 impl SettingChange {
     /// A change that was made, and warnings about its request.
-    pub(super) fn of(change: apply::Change, warnings: Vec<String>) -> SettingChange {
+    pub fn of(change: apply::Change, warnings: Vec<String>) -> SettingChange {
         let written = change.written.into_iter().map(|write| FileWrite {
             path: write.path.display().to_string(),
             text: write.text,
@@ -215,7 +215,7 @@ impl SettingChange {
 
 impl Classification {
     /// The result of a dry run.
-    pub(crate) fn of(outcome: &Outcome, rules: &Rules) -> Classification {
+    pub fn of(outcome: &Outcome, rules: &Rules) -> Classification {
         let info = |index: usize, why: Option<String>| RuleInfo {
             rule: index + 1,
             origin: rules.origin(index).map(|origin| format!("{}:{}", origin.file, origin.line)),
