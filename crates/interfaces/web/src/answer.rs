@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use answers::{Problem, ProblemKind};
 use daemon::socket::client::{Client, ClientError};
 use hyper::body::Bytes;
 use kernel::GroupName;
@@ -19,7 +20,6 @@ use crate::{
     layouts,
     live::{Live, Snapshot, host, json, not_yet},
     machine::machine,
-    problem::{Problem, ProblemKind},
     program::Program,
     replay,
     routes::{Call, Kind},
@@ -85,7 +85,7 @@ impl Answers {
     /// [`Problem`].
     pub fn answer(&self, call: &Call, body: &[u8], context: &Context) -> Result<Body, Problem> {
         if call.route.writes && !self.write {
-            let problem = Problem::new(403, ProblemKind::ReadOnly, "this page only reads");
+            let problem = Problem::forbidden("this page only reads").kind(ProblemKind::ReadOnly);
             return Err(problem.hint("start it with changes allowed: ringfence web --write"));
         }
         let plain = |body: Result<Bytes, Problem>| body.map(Body::Json);

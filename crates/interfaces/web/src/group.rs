@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use answers::Problem;
 use apply::{Resizes, Running, SettingValue, State, Target};
 use exporters::view::{self, Ran, Trail};
 use kernel::{GroupName, Host};
@@ -20,7 +21,6 @@ use crate::{
     },
     history,
     live::hierarchies,
-    problem::Problem,
     program::Program,
 };
 

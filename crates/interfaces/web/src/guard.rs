@@ -12,7 +12,7 @@ use hyper::{
     header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN},
 };
 
-use crate::problem::Problem;
+use answers::Problem;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
@@ -65,7 +65,7 @@ pub fn check(method: &Method, headers: &HeaderMap, target: Target) -> Result<(),
 /// The Host, if it is a loopback name or address with a port.
 fn host(headers: &HeaderMap) -> Result<String, Problem> {
     let wrong = |what: &str| {
-        Problem::new(421, crate::problem::ProblemKind::Denied, what).hint(
+        Problem::new(421, what).hint(
             "open the printed URL; through ssh -L, http://localhost:PORT/#token=… with the port of your end",
         )
     };
@@ -114,7 +114,7 @@ fn json_alone(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
     if is_json && parts.all(|part| part == "charset=utf-8") {
         Ok(())
     } else {
-        Err(Problem::new(415, crate::problem::ProblemKind::Invalid, "a body is application/json"))
+        Err(Problem::new(415, "a body is application/json"))
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 
+use answers::Problem;
 use apply::{Generation, Kind, Running, State, Target};
 use kernel::{Host, Real};
 
 use crate::{
     api::layouts::{self as api, GenerationKind, History},
-    problem::Problem,
     program::Program,
 };
 

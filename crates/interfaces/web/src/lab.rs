@@ -10,6 +10,7 @@ use std::{
 };
 
 use ::lab::{OwnDirectory, run};
+use answers::Problem;
 use layout::Source;
 use serde::Deserialize;
 use units::hint::Command;
@@ -17,7 +18,6 @@ use units::hint::Command;
 use crate::{
     api::lab::{Against, Lab, LabResult, Point, Simulate, Simulated, SimulatedLoad, Study, Synthetic},
     layouts::TextFile,
-    problem::Problem,
     program::Program,
     sample::millis,
 };

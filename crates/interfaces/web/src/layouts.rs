@@ -10,7 +10,7 @@ use std::{
 };
 
 use answers::{
-    Diagnostic, Severity,
+    Diagnostic, Problem, Severity,
     layouts::{Confirmed, Done},
 };
 use apply::{Running, Target};
@@ -24,7 +24,6 @@ use crate::{
         machine::{Owners, OwnersSource},
     },
     history,
-    problem::{Problem, ProblemKind},
     program::{Printed, Program},
     sample::millis,
 };
@@ -50,7 +49,7 @@ impl TextFile {
     /// It is too large, or there is no room.
     pub fn new(text: &str) -> Result<TextFile, Problem> {
         if text.len() > LARGEST {
-            return Err(Problem::new(413, ProblemKind::Invalid, "a layout has at most 4 MiB"));
+            return Err(Problem::new(413, "a layout has at most 4 MiB"));
         }
         let failed = |error: io::Error| Problem::unavailable(format!("no temporary file: {error}"));
         let directory = tempfile::Builder::new().prefix("ringfence-web").tempdir().map_err(failed)?;
@@ -287,7 +286,7 @@ fn after(
 /// The history is another one; the command's refusal.
 pub fn apply(call: &Apply, program: &Program) -> Result<Outcome, Problem> {
     if call.text.len() > LARGEST {
-        return Err(Problem::new(413, ProblemKind::Invalid, "a layout has at most 4 MiB"));
+        return Err(Problem::new(413, "a layout has at most 4 MiB"));
     }
     if call.confirm_seconds == Some(0) || call.confirm_seconds.is_some_and(|seconds| seconds > 86400) {
         return Err(Problem::invalid("the time to confirm is 1 s to 1 day"));
@@ -316,7 +315,7 @@ pub fn apply(call: &Apply, program: &Program) -> Result<Outcome, Problem> {
 fn kept(text: &str, program: &Program) -> Result<PathBuf, Problem> {
     let directory = history::state(program).directory().join("web");
     let failed = |error: io::Error| {
-        Problem::new(403, ProblemKind::Denied, format!("cannot write to {}: {error}", directory.display()))
+        Problem::new(403, format!("cannot write to {}: {error}", directory.display()))
             .hint("sudo ringfence web --write")
     };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;

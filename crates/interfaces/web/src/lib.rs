@@ -10,7 +10,6 @@
 // in the order of the data's way
 pub mod api;
 mod error;
-mod problem;
 
 mod assets;
 mod guard;

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use answers::Problem;
 use exporters::view;
 use hyper::body::Bytes;
 use kernel::{GroupName, Host, Real};
@@ -24,7 +25,6 @@ use crate::{
         machine::{Owners, OwnersSource},
     },
     division::Division,
-    problem::Problem,
     sample::{About, Figures, millis, sample},
 };
 

@@ -11,11 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use answers::{Reason, Refused};
+use answers::{Problem, ProblemKind, Reason, Refused};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
-
-use crate::problem::{Problem, ProblemKind};
 
 /// Bytes of an answer that are read.
 const LARGEST: u64 = 64 << 20;
@@ -174,7 +172,7 @@ impl Printed {
                 current: [("generation".to_owned(), newest.to_string())].into(),
                 ..Problem::conflict(message)
             },
-            (None, USAGE) => Problem::new(422, ProblemKind::Invalid, message),
+            (None, USAGE) => Problem::failed(message).kind(ProblemKind::Invalid),
             (None, _) => Problem::failed(message),
         };
         Problem { diagnostics, ..problem.maybe_hint(hint) }

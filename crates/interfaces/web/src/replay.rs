@@ -6,6 +6,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use answers::Problem;
 use exporters::view::{self, Numbers, Picture};
 use monitor::{Log, Torn, Window};
 use topology::Machine;
@@ -16,7 +17,6 @@ use crate::{
         value::Value,
     },
     live::INTERVAL,
-    problem::Problem,
     sample::{About, Figures, columns, millis, sample},
 };
 

@@ -1,18 +1,18 @@
 //! The table of requests: path, method, who may, and the types of body and answer. [`crate::openapi`] is made from it.
 
+use answers::{
+    Problem,
+    routes::{Answer, Parameter, Route, json, of},
+};
 use percent_encoding::percent_decode_str;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-use crate::{
-    api::{
-        groups::{Change, ChangePlan, Changed, Group, Groups, Log, Sample, Series, Why},
-        lab::{Lab, Simulate, Simulated},
-        layouts::{Apply, Checked, Confirm, History, LayoutFile, LayoutText, Outcome, Planned, Undo},
-        machine::{Machine, Owners},
-        session::{Session, Token},
-    },
-    problem::{Problem, ProblemKind},
+use crate::api::{
+    groups::{Change, ChangePlan, Changed, Group, Groups, Log, Sample, Series, Why},
+    lab::{Lab, Simulate, Simulated},
+    layouts::{Apply, Checked, Confirm, History, LayoutFile, LayoutText, Outcome, Planned, Undo},
+    machine::{Machine, Owners},
+    session::{Session, Token},
 };
 
 /// What a request is for.
@@ -68,105 +68,13 @@ pub enum Kind {
     Document,
 }
 
-/// A parameter.
-#[derive(Debug, Clone, Copy)]
-pub struct Parameter {
-    /// Its name.
-    pub name: &'static str,
-    /// Its type in JSON.
-    pub kind: &'static str,
-    /// Must it be given?
-    pub required: bool,
-    /// What it is.
-    pub help: &'static str,
-}
-
-/// The type of a body or an answer.
-pub type Shape = fn(&mut SchemaGenerator) -> Schema;
-
-/// What an answer is.
-#[derive(Debug, Clone, Copy)]
-pub enum Answer {
-    /// Nothing but 204.
-    Empty,
-    /// JSON.
-    Json(Shape),
-    /// A page.
-    Html,
-}
-
-/// One request.
-#[derive(Debug, Clone, Copy)]
-pub struct Route {
-    /// Which.
-    pub kind: Kind,
-    /// Its name.
-    pub operation: &'static str,
-    /// Its method.
-    pub method: &'static str,
-    /// Its path, with at most one `{part}`.
-    pub path: &'static str,
-    /// What stands in the query.
-    pub query: &'static [Parameter],
-    /// What it does.
-    pub summary: &'static str,
-    /// What else to know.
-    pub note: &'static str,
-    /// Does it change something, so that it needs --write?
-    pub writes: bool,
-    /// The body.
-    pub body: Option<Shape>,
-    /// The answer.
-    pub answer: Answer,
-}
-
-const fn of<T: JsonSchema>() -> Shape {
-    SchemaGenerator::subschema_for::<T>
-}
-
-const fn json<T: JsonSchema>() -> Answer {
-    Answer::Json(of::<T>())
-}
-
-const fn get(
-    kind: Kind,
-    operation: &'static str,
-    path: &'static str,
-    summary: &'static str,
-    answer: Answer,
-) -> Route {
-    Route {
-        kind,
-        operation,
-        method: "GET",
-        path,
-        query: &[],
-        summary,
-        note: "",
-        writes: false,
-        body: None,
-        answer,
-    }
-}
-
-const fn post(
-    kind: Kind,
-    operation: &'static str,
-    path: &'static str,
-    summary: &'static str,
-    body: Shape,
-    answer: Answer,
-) -> Route {
-    Route { method: "POST", body: Some(body), ..get(kind, operation, path, summary, answer) }
-}
-
 const ETAG: &str = "Has an ETag.";
 
 /// All of them.
-pub const ROUTES: &[Route] = &[
+pub const ROUTES: &[Route<Kind>] = &[
     Route {
         note: "Sets an HttpOnly, SameSite=Strict cookie. The token works once.",
-        ..post(
+        ..Route::post(
             Kind::OpenSession,
             "openSession",
             "/api/session",
@@ -175,14 +83,20 @@ pub const ROUTES: &[Route] = &[
             Answer::Empty,
         )
     },
-    get(Kind::Session, "session", "/api/session", "Who looks, and what they may do", json::<Session>()),
+    Route::get(
+        Kind::Session,
+        "session",
+        "/api/session",
+        "Who looks, and what they may do",
+        json::<Session>(),
+    ),
     Route {
         method: "DELETE",
-        ..get(Kind::EndSession, "endSession", "/api/session", "End the session", Answer::Empty)
+        ..Route::get(Kind::EndSession, "endSession", "/api/session", "End the session", Answer::Empty)
     },
     Route {
         note: ETAG,
-        ..get(
+        ..Route::get(
             Kind::Machine,
             "machine",
             "/api/machine",
@@ -192,7 +106,7 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         note: ETAG,
-        ..get(
+        ..Route::get(
             Kind::Owners,
             "owners",
             "/api/owners",
@@ -202,7 +116,7 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         note: ETAG,
-        ..get(Kind::Groups, "groups", "/api/groups", "The groups as a tree", json::<Groups>())
+        ..Route::get(Kind::Groups, "groups", "/api/groups", "The groups as a tree", json::<Groups>())
     },
     Route {
         note: "Poll it once a second. Live samples have an ETag: If-None-Match answers 304 while there is no newer one. Sampling stops by itself when nobody asks for 10 s.",
@@ -212,9 +126,15 @@ pub const ROUTES: &[Route] = &[
             required: false,
             help: "The last sample of the log that is not after this time; without: the running kernel's newest",
         }],
-        ..get(Kind::Sample, "sample", "/api/sample", "One moment of machine and groups", json::<Sample>())
+        ..Route::get(
+            Kind::Sample,
+            "sample",
+            "/api/sample",
+            "One moment of machine and groups",
+            json::<Sample>(),
+        )
     },
-    get(Kind::Group, "group", "/api/groups/{name}", "A group's settings and tasks", json::<Group>()),
+    Route::get(Kind::Group, "group", "/api/groups/{name}", "A group's settings and tasks", json::<Group>()),
     Route {
         note: "Takes that long.",
         query: &[Parameter {
@@ -223,12 +143,12 @@ pub const ROUTES: &[Route] = &[
             required: false,
             help: "Seconds to look, 0.1 to 60 [default: 5]",
         }],
-        ..get(Kind::Why, "why", "/api/groups/{name}/why", "What slowed a group down", json::<Why>())
+        ..Route::get(Kind::Why, "why", "/api/groups/{name}/why", "What slowed a group down", json::<Why>())
     },
     Route {
         method: "PATCH",
         writes: true,
-        ..post(
+        ..Route::post(
             Kind::ChangeSettings,
             "changeSettings",
             "/api/groups/{name}/settings",
@@ -239,7 +159,7 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         note: "Works without --write.",
-        ..post(
+        ..Route::post(
             Kind::PlanSettings,
             "planSettings",
             "/api/groups/{name}/settings/plan",
@@ -248,8 +168,8 @@ pub const ROUTES: &[Route] = &[
             json::<ChangePlan>(),
         )
     },
-    get(Kind::History, "history", "/api/history", "Who changed what, when", json::<History>()),
-    get(Kind::Log, "log", "/api/log", "Which times the recorder's log has", json::<Log>()),
+    Route::get(Kind::History, "history", "/api/history", "Who changed what, when", json::<History>()),
+    Route::get(Kind::Log, "log", "/api/log", "Which times the recorder's log has", json::<Log>()),
     Route {
         query: &[
             Parameter {
@@ -268,7 +188,7 @@ pub const ROUTES: &[Route] = &[
                 help: "At most this number, 2 to 2000 [default: 600]",
             },
         ],
-        ..get(
+        ..Route::get(
             Kind::Series,
             "series",
             "/api/series",
@@ -276,11 +196,11 @@ pub const ROUTES: &[Route] = &[
             json::<Series>(),
         )
     },
-    get(Kind::Layout, "layout", "/api/layout", "The machine's layout, to edit", json::<LayoutFile>()),
-    post(Kind::Check, "check", "/api/check", "Check a layout", of::<LayoutText>(), json::<Checked>()),
+    Route::get(Kind::Layout, "layout", "/api/layout", "The machine's layout, to edit", json::<LayoutFile>()),
+    Route::post(Kind::Check, "check", "/api/check", "Check a layout", of::<LayoutText>(), json::<Checked>()),
     Route {
         note: "Works without --write.",
-        ..post(
+        ..Route::post(
             Kind::Plan,
             "plan",
             "/api/plan",
@@ -291,11 +211,11 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         writes: true,
-        ..post(Kind::Apply, "apply", "/api/apply", "Apply a layout", of::<Apply>(), json::<Outcome>())
+        ..Route::post(Kind::Apply, "apply", "/api/apply", "Apply a layout", of::<Apply>(), json::<Outcome>())
     },
     Route {
         writes: true,
-        ..post(
+        ..Route::post(
             Kind::Confirm,
             "confirm",
             "/api/confirm",
@@ -304,16 +224,25 @@ pub const ROUTES: &[Route] = &[
             json::<Outcome>(),
         )
     },
-    Route { writes: true, ..post(Kind::Undo, "undo", "/api/undo", "Undo", of::<Undo>(), json::<Outcome>()) },
-    get(Kind::Lab, "lab", "/api/lab", "Results of experiments, and a running one's progress", json::<Lab>()),
-    get(
+    Route {
+        writes: true,
+        ..Route::post(Kind::Undo, "undo", "/api/undo", "Undo", of::<Undo>(), json::<Outcome>())
+    },
+    Route::get(
+        Kind::Lab,
+        "lab",
+        "/api/lab",
+        "Results of experiments, and a running one's progress",
+        json::<Lab>(),
+    ),
+    Route::get(
         Kind::LabReport,
         "labReport",
         "/api/lab/{id}/report",
         "An experiment's report, for a frame",
         Answer::Html,
     ),
-    post(
+    Route::post(
         Kind::Simulate,
         "simulate",
         "/api/simulate",
@@ -321,14 +250,20 @@ pub const ROUTES: &[Route] = &[
         of::<Simulate>(),
         json::<Simulated>(),
     ),
-    get(Kind::Document, "document", "/api/openapi.json", "This document", json::<Map<String, Value>>()),
+    Route::get(
+        Kind::Document,
+        "document",
+        "/api/openapi.json",
+        "This document",
+        json::<Map<String, Value>>(),
+    ),
 ];
 
 /// A request whose path and query were read.
 #[derive(Debug, Clone)]
 pub struct Call {
     /// The row.
-    pub route: &'static Route,
+    pub route: &'static Route<Kind>,
     /// What stands at the path's `{part}`, decoded.
     pub part: String,
     query: Vec<(String, String)>,
@@ -340,18 +275,16 @@ impl Call {
     /// # Errors
     /// There is no such path, method or parameter.
     pub fn parse(method: &str, path: &str, query: Option<&str>) -> Result<Call, Problem> {
-        let fits = |route: &&Route| part_of(route.path, path).is_some();
+        let fits = |route: &&Route<Kind>| route.part_of(path).is_some();
         let longest = ROUTES.iter().filter(fits).filter(|route| route.method == method);
         let Some(route) = longest.max_by_key(|route| route.path.len()) else {
             let other: Vec<&str> = ROUTES.iter().filter(fits).map(|route| route.method).collect();
             return Err(match other.as_slice() {
                 [] => Problem::missing("there is no such path"),
-                other => {
-                    Problem::new(405, ProblemKind::Invalid, format!("this path takes {}", other.join(" or ")))
-                }
+                other => Problem::new(405, format!("this path takes {}", other.join(" or "))),
             });
         };
-        let part = decoded(part_of(route.path, path).unwrap_or_default())?;
+        let part = decoded(route.part_of(path).unwrap_or_default())?;
         let mut pairs = Vec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -390,17 +323,6 @@ impl Call {
             .map(Some)
             .map_err(|_| Problem::invalid(format!("'{}' is no number for {name}", units::printable(text))))
     }
-}
-
-/// What stands at the row's part, `Some("")` without one; `None` if the path is not of this row. Slashes may be in it, so that
-/// several rows can fit: the longest counts.
-fn part_of<'p>(row: &str, path: &'p str) -> Option<&'p str> {
-    let Some((before, after)) = row.split_once('{') else {
-        return (path == row).then_some("");
-    };
-    let after = after.split_once('}')?.1;
-    let part = path.strip_prefix(before)?.strip_suffix(after)?;
-    (!part.is_empty()).then_some(part)
 }
 
 /// Percent signs that stand for nothing, and bytes that are no text, are refused.

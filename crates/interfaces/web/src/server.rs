@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use answers::{Problem, routes::Answer};
 use daemon::{
     http::{self, Slot, Slots, Times},
     peers::{Peer, Peers},
@@ -40,9 +41,8 @@ use crate::{
     lab::Results,
     live::{Live, Watched},
     peers::{Allowed, Refused},
-    problem::{Problem, ProblemKind},
     program::Program,
-    routes::{Answer, Call, Kind},
+    routes::{Call, Kind},
     sessions::Sessions,
 };
 
@@ -275,7 +275,7 @@ async fn replied(server: &Arc<Shared>, request: Request<Incoming>) -> Result<Rep
 fn page(method: &Method, path: &str) -> Result<Reply, Problem> {
     let asset = assets::find(path).ok_or_else(|| Problem::missing("there is no such page"))?;
     if ![Method::GET, Method::HEAD].contains(method) {
-        return Err(Problem::new(405, ProblemKind::Invalid, "this path takes GET or HEAD"));
+        return Err(Problem::new(405, "this path takes GET or HEAD"));
     }
     let mut reply = http::response(200, asset.content, Bytes::from_static(asset.packed));
     reply.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
@@ -294,7 +294,7 @@ fn opened(server: &Shared, body: &[u8]) -> Result<Reply, Problem> {
 }
 
 fn over(message: &str) -> Problem {
-    Problem::new(401, ProblemKind::SessionOver, message)
+    Problem::new(401, message)
         .hint("press Enter in the terminal where ringfence web runs: it prints a new URL")
 }
 
@@ -328,13 +328,12 @@ fn session(server: &Shared, headers: &HeaderMap) -> Result<(String, std::time::S
 }
 
 async fn read(request: Request<Incoming>) -> Result<Bytes, Problem> {
-    let too_large =
-        || Problem::new(413, ProblemKind::Invalid, "a body has at most 5 MiB, and a layout in it 4 MiB");
+    let too_large = || Problem::new(413, "a body has at most 5 MiB, and a layout in it 4 MiB");
     let body = request.into_body();
     if body.size_hint().lower() > BODY as u64 {
         return Err(too_large());
     }
-    let late = |_| Problem::new(408, ProblemKind::Invalid, "the body did not come in time");
+    let late = |_| Problem::new(408, "the body did not come in time");
     match timeout(BODY_TIME, Limited::new(body, BODY).collect()).await.map_err(late)? {
         Ok(read) => Ok(read.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
@@ -359,9 +358,8 @@ async fn answered(server: &Arc<Shared>, call: Call, body: Bytes, context: Contex
     let work = move || {
         let _turns = (long, turn); // also after the client went away
         // a defect in one request ends no other
-        catch_unwind(AssertUnwindSafe(|| of_work.answers.answer(&call, &body, &context))).unwrap_or_else(
-            |_| Err(Problem::new(500, ProblemKind::Failed, "the request failed by a defect of ringfence")),
-        )
+        catch_unwind(AssertUnwindSafe(|| of_work.answers.answer(&call, &body, &context)))
+            .unwrap_or_else(|_| Err(Problem::new(500, "the request failed by a defect of ringfence")))
     };
     let done = tokio::task::spawn_blocking(work).await;
     done.unwrap_or_else(|_| Err(Problem::unavailable("the request could not be carried out")))

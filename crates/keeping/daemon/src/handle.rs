@@ -16,7 +16,6 @@ use apply::{Lock, State};
 use crate::{
     ConfigurationError, Counters, division,
     signals::{ReloadScope, Waker},
-    socket,
 };
 
 /// The result of a reload.
@@ -56,7 +55,7 @@ pub(crate) enum Command {
     /// Answer the loop's status.
     Status(Sender<LoopStatus>),
     /// Answer where a process belongs.
-    Classify { pid: u32, answer: Sender<Result<Classification, socket::Problem>> },
+    Classify { pid: u32, answer: Sender<Result<Classification, answers::Problem>> },
     /// Apply the layout: another change, which had the lock, has ended.
     ApplyLayout(Lock),
     /// Record why the layout is not applied.

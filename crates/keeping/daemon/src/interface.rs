@@ -5,14 +5,17 @@ use std::{
     time::SystemTime,
 };
 
-use answers::socket::{Classification, Counters, Reloaded, Status};
+use answers::{
+    Problem,
+    socket::{Classification, Counters, Reloaded, Status},
+};
 use apply::By;
 use tracing::info;
 
 use crate::{
     Handle, ReloadScope,
     handle::{Command, LoopStatus},
-    socket::{Control, Problem, Rights},
+    socket::{Control, Rights},
 };
 
 /// Who may ask for what, as of the layout that holds now: set by the loop, read by the socket.

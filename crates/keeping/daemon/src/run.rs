@@ -405,7 +405,7 @@ impl Daemon {
         }
     }
 
-    fn classify(&self, pid: u32) -> Result<Classification, socket::Problem> {
+    fn classify(&self, pid: u32) -> Result<Classification, answers::Problem> {
         let ruling = self.ruling();
         let placer = Placer::new(self.classifier.host(), &ruling.desired, &ruling.accounts);
         let mut reader = ProcessReader::new();

@@ -8,9 +8,12 @@ use std::{
     sync::Arc,
 };
 
-use answers::socket::{Classification, Counters, Reloaded, Status};
+use answers::{
+    Problem,
+    socket::{Classification, Counters, Reloaded, Status},
+};
 use apply::By;
-use daemon::socket::{Control, Handle, Live, Problem, Rights, serve};
+use daemon::socket::{Control, Handle, Live, Rights, serve};
 use kernel::{Access, GroupName, Host, Real, Who};
 use libtest_mimic::Trial;
 use settings::Controller;

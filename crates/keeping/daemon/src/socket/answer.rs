@@ -1,11 +1,11 @@
 //! From a whole request to its answer: checks the rights, calls the service, and writes its answer as JSON. Knows nothing
 //! of connections.
 
-use answers::socket::Processes;
+use answers::{Problem, SocketProblem, socket::Processes};
 use serde::Serialize;
 use settings::NamedSetting;
 
-use super::{Peer, Problem, Rights, Service, assignments::Assignments, routes::Request};
+use super::{Peer, Rights, Service, assignments::Assignments, routes::Request};
 
 /// The media type of a refusal or failure.
 pub(super) const PROBLEM: &str = "application/problem+json";
@@ -35,7 +35,7 @@ impl Answer {
     /// A refusal or a failure (RFC 9457).
     pub(super) fn problem(problem: &Problem) -> Answer {
         // strings and numbers always are JSON
-        let body = serde_json::to_vec(problem).unwrap_or_default();
+        let body = serde_json::to_vec(&SocketProblem::from(problem)).unwrap_or_default();
         Answer { status: problem.status, content: PROBLEM, body }
     }
 }
@@ -59,7 +59,7 @@ fn done(service: &dyn Service, peer: &Peer, request: &Request, body: &[u8]) -> R
             rights.may_move(peer, group)?;
             let processes: Processes = read(body)?;
             if processes.pids.is_empty() || processes.pids.len() > MAX_PROCESSES {
-                return Err(Problem::bad(format!("pids takes 1 to {MAX_PROCESSES} PIDs")));
+                return Err(Problem::invalid(format!("pids takes 1 to {MAX_PROCESSES} PIDs")));
             }
             json(&service.move_processes(group, &processes.pids, peer)?)
         }
@@ -80,7 +80,7 @@ fn assigned(
     rights.may_set(peer, group, &[])?;
     let Assignments(named) = read(body)?;
     if named.is_empty() {
-        return Err(Problem::bad("no setting is named"));
+        return Err(Problem::invalid("no setting is named"));
     }
     let values: Vec<(NamedSetting, String)> = named
         .into_iter()
@@ -92,7 +92,7 @@ fn assigned(
 }
 
 fn read<'b, T: serde::Deserialize<'b>>(body: &'b [u8]) -> Result<T, Problem> {
-    serde_json::from_slice(body).map_err(|error| Problem::bad(format!("the body is not valid: {error}")))
+    serde_json::from_slice(body).map_err(|error| Problem::invalid(format!("the body is not valid: {error}")))
 }
 
 fn json(value: &impl Serialize) -> Result<Vec<u8>, Problem> {

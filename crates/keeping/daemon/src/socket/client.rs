@@ -8,14 +8,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use answers::socket::{
-    Classification, Counters, GroupSummary, MovedProcesses, Processes, Reloaded, SettingChange,
-    SettingReading, Status,
+use answers::{
+    Problem, SocketProblem,
+    socket::{
+        Classification, Counters, GroupSummary, MovedProcesses, Processes, Reloaded, SettingChange,
+        SettingReading, Status,
+    },
 };
 use kernel::GroupName;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Problem, SOCKET, SOCKET_VARIABLE, assignments::Assignments, routes::Request};
+use super::{SOCKET, SOCKET_VARIABLE, assignments::Assignments, routes::Request};
 
 /// Bytes of an answer.
 const MAX_ANSWER: u64 = 64 << 20;
@@ -189,7 +192,8 @@ impl Client {
         if status == 200 {
             return serde_json::from_slice(body).map_err(invalid);
         }
-        Err(ClientError::Refused(serde_json::from_slice(body).map_err(invalid)?))
+        let problem: SocketProblem = serde_json::from_slice(body).map_err(invalid)?;
+        Err(ClientError::Refused(problem.into()))
     }
 
     fn io(&self, error: io::Error) -> ClientError {

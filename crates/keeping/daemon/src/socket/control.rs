@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use answers::socket::{Classification, Counters, Reloaded, Status};
+use answers::{
+    Problem,
+    socket::{Classification, Counters, Reloaded, Status},
+};
 use apply::By;
 
-use super::{Problem, Rights};
+use super::Rights;
 
 /// What only the daemon's main loop can answer.
 pub trait Control: Send + Sync {

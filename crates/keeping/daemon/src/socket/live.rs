@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use answers::Problem;
 use answers::{
     SettingJson,
     socket::{
@@ -23,7 +24,7 @@ use system::ProcessReader;
 use units::Bytes;
 
 use super::{
-    Control, Peer, Problem, Rights, Service,
+    Control, Peer, Rights, Service,
     assignments::Assignments,
     audit::{Audit, Line},
     visible::{View, shows_as_own},
@@ -229,7 +230,7 @@ fn own(host: &Host, pid: u32, peer: &Peer) -> Result<u64, Problem> {
     let real = host.kernel().process(pid).map_err(|_| system::NoProcess { pid })?.uid;
     let status = process.status()?;
     if status.process != pid {
-        return Err(Problem::bad(format!("{pid} is a thread of process {}", status.process)));
+        return Err(Problem::invalid(format!("{pid} is a thread of process {}", status.process)));
     }
     if (status.uid, real) != (peer.uid, peer.uid) {
         return Err(Problem::forbidden(format!("process {pid} is not of user {}", peer.uid))

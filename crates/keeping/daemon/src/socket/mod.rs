@@ -8,7 +8,6 @@
 // in the order of a request's way
 mod credentials;
 mod peer_groups;
-mod problem;
 mod rights;
 
 mod assignments;
@@ -38,7 +37,6 @@ pub use control::Control;
 pub use credentials::Peer;
 pub use live::Live;
 pub use openapi::document;
-pub use problem::Problem;
 pub use rights::Rights;
 pub use routes::Request;
 pub(crate) use server::check;

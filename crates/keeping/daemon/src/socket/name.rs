@@ -1,10 +1,9 @@
 //! Group names in a path, percent-encoded as RFC 3986 has it. What comes out is checked as every name is; names from a
 //! hierarchy's root are refused, so that no request reaches out of where our groups live.
 
+use answers::Problem;
 use kernel::GroupName;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-
-use super::Problem;
 
 /// All but the unreserved characters.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -13,10 +12,10 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 pub(super) fn decoded(part: &str) -> Result<GroupName, Problem> {
     let is_escape = |rest: &str| rest.len() > 1 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
     if !part.split('%').skip(1).all(is_escape) {
-        return Err(Problem::bad("a % in the path is not followed by two hex digits"));
+        return Err(Problem::invalid("a % in the path is not followed by two hex digits"));
     }
     let name = percent_decode_str(part).decode_utf8();
-    let name = name.map_err(|_| Problem::bad("the group's name is not UTF-8"))?;
+    let name = name.map_err(|_| Problem::invalid("the group's name is not UTF-8"))?;
     let group = GroupName::new(&name)?;
     if group.is_from_root() {
         return Err(Problem::forbidden(format!("group '{group}' is named from a hierarchy's root")).hint(

@@ -4,13 +4,14 @@
 
 use std::collections::BTreeMap;
 
+use answers::Problem;
 use kernel::GroupName;
 use layout::{Account, Desired, Person};
 use settings::{Controller, NamedSetting, Reach, Version};
 use system::Accounts;
 use units::group_path;
 
-use super::{Peer, Problem};
+use super::Peer;
 
 /// The rights that a layout gives.
 #[derive(Debug, Default)]

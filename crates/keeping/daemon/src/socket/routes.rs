@@ -1,15 +1,18 @@
 //! The requests that there are, as one table: what the daemon answers, what its clients send and what the OpenAPI document
 //! says is read from it.
 
-use answers::socket::{
-    Classification, Counters, GroupSummary, MovedProcesses, Processes, Reloaded, SettingChange,
-    SettingReading, Status,
+use answers::{
+    Problem,
+    routes::{Parameter, Route, json, of},
+    socket::{
+        Classification, Counters, GroupSummary, MovedProcesses, Processes, Reloaded, SettingChange,
+        SettingReading, Status,
+    },
 };
 use kernel::GroupName;
-use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-use super::{Problem, assignments::Assignments, name};
+use super::{assignments::Assignments, name};
 
 /// A request as its first line has it; the body of [`Request::Set`] and [`Request::Move`] comes after.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,133 +56,104 @@ pub(super) enum Kind {
     Document,
 }
 
-/// A parameter of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Parameter {
-    /// A group, in the path as `{name}`.
-    Name,
-    /// A process, in the path as `{pid}`.
-    Pid,
-    /// Settings, in the query as `settings=A,B`.
-    Settings,
-}
-
-/// A row of the table.
-pub(super) struct Route {
-    pub kind: Kind,
-    /// Its name in the OpenAPI document.
-    pub operation: &'static str,
-    pub method: &'static str,
-    /// With `{name}` or `{pid}` at most once.
-    pub path: &'static str,
-    pub parameters: &'static [Parameter],
-    pub summary: &'static str,
-    /// Who may.
-    pub who: &'static str,
-    pub body: Option<fn(&mut SchemaGenerator) -> Schema>,
-    pub answer: fn(&mut SchemaGenerator) -> Schema,
-}
+/// Settings that a request names.
+const SETTINGS: Parameter = Parameter {
+    name: "settings",
+    kind: "array",
+    required: false,
+    help: "Settings, by any v1 or v2 name; all of the group if none is named",
+};
 
 /// The table.
-pub(super) const ROUTES: &[Route] = &[
+pub(super) const ROUTES: &[Route<Kind>] = &[
     Route {
-        kind: Kind::Status,
-        operation: "status",
-        method: "GET",
-        path: "/v1/status",
-        parameters: &[],
-        summary: "Daemon status",
-        who: "everybody",
-        body: None,
-        answer: SchemaGenerator::subschema_for::<Status>,
+        note: "Who may: everybody.",
+        ..Route::get(Kind::Status, "status", "/v1/status", "Daemon status", json::<Status>())
     },
     Route {
-        kind: Kind::Counters,
-        operation: "counters",
-        method: "GET",
-        path: "/v1/counters",
-        parameters: &[],
-        summary: "The daemon's counters, by name; gate_left, gate_moved and gate_let_go are the answers of the exec gate of strict rules, gate_usec the time that they took",
-        who: "everybody",
-        body: None,
-        answer: SchemaGenerator::subschema_for::<Counters>,
+        note: "Who may: everybody.",
+        ..Route::get(
+            Kind::Counters,
+            "counters",
+            "/v1/counters",
+            "The daemon's counters, by name; gate_left, gate_moved and gate_let_go are the answers of the exec gate of strict rules, gate_usec the time that they took",
+            json::<Counters>(),
+        )
     },
     Route {
-        kind: Kind::Groups,
-        operation: "groups",
-        method: "GET",
-        path: "/v1/groups",
-        parameters: &[],
-        summary: "The groups that Ringfence manages",
-        who: "everybody, for groups whose directories they may list",
-        body: None,
-        answer: SchemaGenerator::subschema_for::<Vec<GroupSummary>>,
+        note: "Who may: everybody, for groups whose directories they may list.",
+        ..Route::get(
+            Kind::Groups,
+            "groups",
+            "/v1/groups",
+            "The groups that Ringfence manages",
+            json::<Vec<GroupSummary>>(),
+        )
     },
     Route {
-        kind: Kind::Group,
-        operation: "group",
-        method: "GET",
-        path: "/v1/groups/{name}",
-        parameters: &[Parameter::Name, Parameter::Settings],
-        summary: "A group's settings; ?settings=memory.max,cpu.max for some of them",
-        who: "everybody, of the files that he could read himself",
-        body: None,
-        answer: SchemaGenerator::subschema_for::<Vec<SettingReading>>,
+        note: "Who may: everybody, of the files that he could read himself.",
+        query: &[SETTINGS],
+        ..Route::get(
+            Kind::Group,
+            "group",
+            "/v1/groups/{name}",
+            "A group's settings; ?settings=memory.max,cpu.max for some of them",
+            json::<Vec<SettingReading>>(),
+        )
     },
     Route {
-        kind: Kind::Set,
-        operation: "set",
         method: "PATCH",
-        path: "/v1/groups/{name}/settings",
-        parameters: &[Parameter::Name],
-        summary: "Change a group's settings, by any v1 or v2 name, all of them or none",
-        who: "root; the group's admin in the layout",
-        body: Some(SchemaGenerator::subschema_for::<Assignments>),
-        answer: SchemaGenerator::subschema_for::<Vec<SettingChange>>,
+        note: "Who may: root; the group's admin in the layout.",
+        ..Route::post(
+            Kind::Set,
+            "set",
+            "/v1/groups/{name}/settings",
+            "Change a group's settings, by any v1 or v2 name, all of them or none",
+            of::<Assignments>(),
+            json::<Vec<SettingChange>>(),
+        )
     },
     Route {
-        kind: Kind::Move,
-        operation: "move",
+        note: "Who may: root; the group's tasks in the layout, for his own processes.",
+        ..Route::post(
+            Kind::Move,
+            "move",
+            "/v1/groups/{name}/processes",
+            "Put processes with all their threads into a group, all of them or none",
+            of::<Processes>(),
+            json::<MovedProcesses>(),
+        )
+    },
+    Route {
+        note: "Who may: root; others of the processes that /proc shows them as theirs.",
+        ..Route::get(
+            Kind::Classification,
+            "classification",
+            "/v1/processes/{pid}/classification",
+            "What the rules say about a process, and why; nothing is moved",
+            json::<Classification>(),
+        )
+    },
+    Route {
         method: "POST",
-        path: "/v1/groups/{name}/processes",
-        parameters: &[Parameter::Name],
-        summary: "Put processes with all their threads into a group, all of them or none",
-        who: "root; the group's tasks in the layout, for his own processes",
-        body: Some(SchemaGenerator::subschema_for::<Processes>),
-        answer: SchemaGenerator::subschema_for::<MovedProcesses>,
+        note: "Who may: root.",
+        ..Route::get(
+            Kind::Reload,
+            "reload",
+            "/v1/reload",
+            "Reload the configuration; if it has errors, the old one stays active",
+            json::<Reloaded>(),
+        )
     },
     Route {
-        kind: Kind::Classification,
-        operation: "classification",
-        method: "GET",
-        path: "/v1/processes/{pid}/classification",
-        parameters: &[Parameter::Pid],
-        summary: "What the rules say about a process, and why; nothing is moved",
-        who: "root; others of the processes that /proc shows them as theirs",
-        body: None,
-        answer: SchemaGenerator::subschema_for::<Classification>,
-    },
-    Route {
-        kind: Kind::Reload,
-        operation: "reload",
-        method: "POST",
-        path: "/v1/reload",
-        parameters: &[],
-        summary: "Reload the configuration; if it has errors, the old one stays active",
-        who: "root",
-        body: None,
-        answer: SchemaGenerator::subschema_for::<Reloaded>,
-    },
-    Route {
-        kind: Kind::Document,
-        operation: "document",
-        method: "GET",
-        path: "/v1/openapi.json",
-        parameters: &[],
-        summary: "This document",
-        who: "everybody",
-        body: None,
-        answer: SchemaGenerator::subschema_for::<Map<String, Value>>,
+        note: "Who may: everybody.",
+        ..Route::get(
+            Kind::Document,
+            "document",
+            "/v1/openapi.json",
+            "This document",
+            json::<Map<String, Value>>(),
+        )
     },
 ];
 
@@ -189,7 +163,7 @@ impl Request {
     /// # Errors
     /// [`Problem`]: there is no such path, method or parameter, or what it names can't be a name.
     pub fn parse(method: &str, path: &str, query: Option<&str>) -> Result<Request, Problem> {
-        let fits = |route: &&Route| parameter_of(route, path).is_some();
+        let fits = |route: &&Route<Kind>| route.part_of(path).is_some();
         let Some(route) = ROUTES.iter().filter(fits).find(|route| route.method == method) else {
             let other: Vec<&str> = ROUTES.iter().filter(fits).map(|route| route.method).collect();
             return Err(match other.as_slice() {
@@ -197,7 +171,7 @@ impl Request {
                 other => Problem::new(405, format!("this path takes {}", other.join(" or "))),
             });
         };
-        let part = parameter_of(route, path).unwrap_or_default();
+        let part = route.part_of(path).unwrap_or_default();
         let settings = settings_of(route, query)?;
         Ok(match route.kind {
             Kind::Status => Request::Status,
@@ -207,7 +181,7 @@ impl Request {
             Kind::Set => Request::Set(name::decoded(part)?),
             Kind::Move => Request::Move(name::decoded(part)?),
             Kind::Classification => {
-                Request::Classification(part.parse().map_err(|_| Problem::bad("this is not a PID"))?)
+                Request::Classification(part.parse().map_err(|_| Problem::invalid("this is not a PID"))?)
             }
             Kind::Reload => Request::Reload,
             Kind::Document => Request::Document,
@@ -215,7 +189,7 @@ impl Request {
     }
 
     /// Its row; `None` would be a row that is missing, which the tests of the table exclude.
-    fn route(&self) -> Option<&'static Route> {
+    fn route(&self) -> Option<&'static Route<Kind>> {
         let kind = match self {
             Request::Status => Kind::Status,
             Request::Counters => Kind::Counters,
@@ -258,32 +232,21 @@ impl Request {
     }
 }
 
-/// What stands at the row's parameter, `Some("")` without one; `None` if the path is not of this row. A group's name may
-/// contain slashes, encoded or not.
-fn parameter_of<'p>(route: &Route, path: &'p str) -> Option<&'p str> {
-    let Some((before, after)) = route.path.split_once('{') else {
-        return (path == route.path).then_some("");
-    };
-    let after = after.split_once('}')?.1;
-    let part = path.strip_prefix(before)?.strip_suffix(after)?;
-    (!part.is_empty()).then_some(part)
-}
-
-fn settings_of(route: &Route, query: Option<&str>) -> Result<Vec<String>, Problem> {
+fn settings_of(route: &Route<Kind>, query: Option<&str>) -> Result<Vec<String>, Problem> {
     let mut settings = Vec::new();
     for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
-            Some(("settings", names)) if route.parameters.contains(&Parameter::Settings) => {
+            Some(("settings", names)) if route.query.contains(&SETTINGS) => {
                 settings.extend(names.split(',').map(str::to_owned));
             }
-            _ => return Err(Problem::bad("there is no such parameter")),
+            _ => return Err(Problem::invalid("there is no such parameter")),
         }
     }
     // each is read and answered: a short request must not make a long answer
     let mut names: Vec<&String> = settings.iter().collect();
     names.sort();
     if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(Problem::bad(format!("setting '{}' is given twice", twice[0])));
+        return Err(Problem::invalid(format!("setting '{}' is given twice", twice[0])));
     }
     Ok(settings)
 }
@@ -331,14 +294,7 @@ mod tests {
         for route in ROUTES {
             let named = |request: &&Request| request.route().is_some_and(|own| own.kind == route.kind);
             assert!(requests.iter().any(|request| named(&request)), "{}", route.operation);
-            for (parameter, text) in [(Parameter::Name, "{name}"), (Parameter::Pid, "{pid}")] {
-                assert_eq!(
-                    route.parameters.contains(&parameter),
-                    route.path.contains(text),
-                    "{}",
-                    route.path
-                );
-            }
+            assert!(matches!(route.part(), None | Some("name" | "pid")), "{}", route.path);
         }
     }
 

@@ -18,6 +18,7 @@ use std::{
     time::Duration,
 };
 
+use answers::Problem;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::{
     Request, Response,
@@ -31,7 +32,7 @@ use tokio::{
 use tracing::error;
 
 use super::{
-    Peer, Problem, Service,
+    Peer, Service,
     answer::{Answer, PROBLEM, answer},
     routes,
 };
@@ -319,7 +320,7 @@ async fn read(server: &Server, request: Request<Incoming>) -> Result<Bytes, Prob
     match Limited::new(body, most).collect().await {
         Ok(read) => Ok(read.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(too_large()),
-        Err(_) => Err(Problem::bad("the body broke off")),
+        Err(_) => Err(Problem::invalid("the body broke off")),
     }
 }
 

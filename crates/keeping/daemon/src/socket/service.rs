@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use answers::socket::{
-    Classification, Counters, GroupSummary, MovedProcesses, Reloaded, SettingChange, SettingReading, Status,
+use answers::{
+    Problem,
+    socket::{
+        Classification, Counters, GroupSummary, MovedProcesses, Reloaded, SettingChange, SettingReading,
+        Status,
+    },
 };
 use kernel::GroupName;
 use settings::NamedSetting;
 
-use super::{Peer, Problem, Rights};
+use super::{Peer, Rights};
 
 /// Carries out requests. The server checks rights before it calls any of these, except where a right depends on the
 /// process or file itself: each method says so.

@@ -12,9 +12,12 @@ use std::{
     },
 };
 
-use answers::socket::{Classification, Counters, Reloaded, Status, Verdict};
+use answers::{
+    Problem,
+    socket::{Classification, Counters, Reloaded, Status, Verdict},
+};
 use apply::By;
-use daemon::socket::{Control, Handle, Limits, Live, Problem, Rights, serve_within};
+use daemon::socket::{Control, Handle, Limits, Live, Rights, serve_within};
 use kernel::{GroupName, Host};
 use serde_json::Value;
 use settings::Controller;

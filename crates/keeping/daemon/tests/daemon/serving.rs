@@ -2,12 +2,13 @@
 
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc, time::Duration};
 
+use answers::Problem;
 use answers::{
     SettingJson,
     socket::{MovedProcesses, Verdict},
 };
 use daemon::socket::{
-    Assignments, Live, Problem, ServeError,
+    Assignments, Live, ServeError,
     client::{Client, ClientError},
     serve,
 };
@@ -161,7 +162,7 @@ fn small_client() {
     let groups = client.groups().unwrap();
     assert!(groups.iter().any(|listed| listed.group == group.to_string() && !listed.hierarchies.is_empty()));
     match client.reload() {
-        Err(ClientError::Refused(Problem { status: 409, message, hint })) => {
+        Err(ClientError::Refused(Problem { status: 409, message, hint, .. })) => {
             assert_eq!(
                 (message.as_str(), hint.as_deref()),
                 ("layout.toml:3: what is this?", Some("ringfence check"))
