@@ -45,8 +45,11 @@ fn recorded(value: Value) -> Value {
     })
 }
 
+/// A field's name, and its value if that is another one.
+type Renamed = (String, Option<Value>);
+
 /// Each field by another name, and those with another value by that.
-fn each(value: Value, field: &dyn Fn(&str, &Value) -> (String, Option<Value>)) -> Value {
+fn each(value: Value, field: &dyn Fn(&str, &Value) -> Renamed) -> Value {
     match value {
         Value::Array(all) => all.into_iter().map(|one| each(one, field)).collect(),
         Value::Object(all) => {
