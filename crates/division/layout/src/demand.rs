@@ -5,6 +5,8 @@ use settings::GroupName;
 use settings::Hundredths;
 use units::{Bytes, CpuSet, Limit, NodeSet};
 
+use crate::reader::Word;
+
 /// Which CPUs a group is to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CpuDemand {
@@ -98,6 +100,11 @@ pub enum Placement {
     Spread,
 }
 
+impl Word for Placement {
+    const WORDS: &'static [(&'static str, Placement)] =
+        &[("pack", Placement::Pack), ("spread", Placement::Spread)];
+}
+
 /// How SMT siblings (hyper-threads) are dealt with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Smt {
@@ -109,6 +116,11 @@ pub enum Smt {
     Any,
 }
 
+impl Word for Smt {
+    const WORDS: &'static [(&'static str, Smt)] =
+        &[("whole-cores", Smt::WholeCores), ("threads", Smt::Threads), ("any", Smt::Any)];
+}
+
 /// Whether CPUs are shared with other groups of the layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Pool {
@@ -117,6 +129,11 @@ pub enum Pool {
     /// `exclusive`: the planner gives them to no other group. The kernel enforces it only if the group is
     /// `exclusive` too.
     Exclusive,
+}
+
+impl Word for Pool {
+    const WORDS: &'static [(&'static str, Pool)] =
+        &[("shared", Pool::Shared), ("exclusive", Pool::Exclusive)];
 }
 
 /// Which NUMA nodes a group's memory is to come from.

@@ -2,6 +2,7 @@
 //! knows no machine; a planner resolves it against one.
 
 use std::cmp::Reverse;
+use std::num::NonZeroUsize;
 
 use settings::GroupName;
 use units::{Bytes, Limit, group_path};
@@ -14,6 +15,7 @@ use crate::matcher::Matcher;
 use crate::origin::{Origin, Spanned};
 use crate::pattern::NamePattern;
 use crate::people::Person;
+use crate::reader::{Number, Word, keyed};
 use crate::rule::{Controllers, Rule, Subsystem, Target};
 use crate::scheduled::Schedule;
 use crate::unit_name::UnitName;
@@ -117,6 +119,11 @@ pub enum Keep {
     Off,
 }
 
+impl Word for Keep {
+    const WORDS: &'static [(&'static str, Keep)] =
+        &[("repair", Keep::Repair), ("report", Keep::Report), ("off", Keep::Off)];
+}
+
 /// What groups get that do not say otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Defaults {
@@ -138,41 +145,57 @@ pub struct Defaults {
     pub settings: Vec<Assigned>,
 }
 
-/// What the rest of the system keeps: no group of the layout is given it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Reserve {
-    /// CPUs; never [`CpuDemand::All`] or [`CpuDemand::Like`].
-    pub cpus: Option<Spanned<CpuDemand>>,
-    /// Memory that the sum of the groups' limits and reservations leaves free.
-    pub memory: Option<Spanned<MemoryAmount>>,
+keyed! {
+    /// What the rest of the system keeps: no group of the layout is given it.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct Reserve in "in 'reserve'" {
+        /// CPUs that no group is given.
+        #[takes(r#"2 · "0-1" · "10%" · { count = 2, near = "node:0", smt = "whole-cores" }"#)]
+        pub cpus: Option<Spanned<CpuDemand>>,
+        /// Memory that the groups' limits and protections leave free.
+        #[takes(r#""4G" · "10%""#)]
+        pub memory: Option<Spanned<MemoryAmount>>,
+    }
 }
 
-/// Power saving: groups without CPUs of their own have fewer of them at low use.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Power {
-    /// Is it requested?
-    pub saving: bool,
-    /// CPUs that these groups have in any case, from 1; 1 where not said.
-    pub floor: Option<Spanned<usize>>,
-    /// Do CPUs that these groups leave idle get the governor and energy preference that save energy? `None`: no. Only with
-    /// saving.
-    pub frequency: Option<Spanned<()>>,
+keyed! {
+    /// Power saving: groups without CPUs of their own have fewer of them at low use.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct Power in "in 'power'" {
+        /// `ringfenced` gives general groups, those without CPUs of their own, fewer CPUs while they use little
+        /// (docs/elastic.md).
+        #[takes("true")]
+        pub saving: bool,
+        /// CPUs that general groups have in any case, in whole cores; 1 by default.
+        #[takes("2")]
+        pub floor: Option<Spanned<NonZeroUsize>>,
+        /// With `saving`: CPUs that general groups leave idle get the governor `powersave` and the energy preference `power`,
+        /// as far as the machine has them; CPUs in use have what they had.
+        #[takes("true")]
+        pub frequency: Option<Spanned<()>>,
+    }
 }
 
-/// What the machine must be like; on another one the layout is refused.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Assertions {
-    /// The host's name, with `*` for any text.
-    pub hostname: Option<Spanned<String>>,
-    /// The CPU's model name holds this, in any case of letters, with `*` for any text.
-    pub model: Option<Spanned<String>>,
-    /// Number of NUMA nodes.
-    pub nodes: Option<Spanned<Expected<usize>>>,
-    /// Number of online logical CPUs.
-    pub cpus: Option<Spanned<Expected<usize>>>,
-    /// Memory as the kernel counts it (`MemTotal`). A plain amount in the file allows a tenth more or less, since
-    /// the firmware keeps a part.
-    pub memory: Option<Spanned<Expected<Bytes>>>,
+keyed! {
+    /// What the machine must be like; on another one the layout is refused.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct Assertions in "in 'host'" {
+        /// The host's name; * stands for any text.
+        #[takes(r#""db1" · "db*""#)]
+        pub hostname: Option<Spanned<String>>,
+        /// The CPU's model name holds this; * stands for any text.
+        #[takes(r#""X7560""#)]
+        pub model: Option<Spanned<String>>,
+        /// Number of NUMA nodes.
+        #[takes("4 · { min = 2 } · { min = 2, max = 4 }")]
+        pub nodes: Option<Spanned<Expected<usize>>>,
+        /// Number of online CPUs.
+        #[takes("32 · { min = 32 }")]
+        pub cpus: Option<Spanned<Expected<usize>>>,
+        /// Memory as the kernel counts it; a plain amount allows a tenth more or less, since firmware keeps a part.
+        #[takes(r#""128G" · { min = "100G" }"#)]
+        pub memory: Option<Spanned<Expected<Bytes>>>,
+    }
 }
 
 /// A number that is expected: from `min` to `max`.
@@ -195,18 +218,24 @@ pub struct Mount {
     pub origin: Origin,
 }
 
-/// cgconfig.conf's `systemd` section: below which unit libcgroup had its groups. Ringfence requests from systemd a
-/// unit of its own; this is used by exports only.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Systemd {
-    /// The slice.
-    pub slice: Option<String>,
-    /// The scope.
-    pub scope: Option<String>,
-    /// Is it where groups live by default?
-    pub set_default: bool,
-    /// A process to be put in, `1..=4194304`.
-    pub pid: Option<u32>,
+keyed! {
+    /// cgconfig.conf's `systemd` section: below which unit libcgroup had its groups. Ringfence requests from systemd a
+    /// unit of its own; this is used by exports only.
+    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    pub struct Systemd in "in 'systemd'" {
+        /// The slice that libcgroup had its groups below.
+        #[takes(r#""db.slice""#)]
+        pub slice: Option<String>,
+        /// The scope in it.
+        #[takes(r#""db.scope""#)]
+        pub scope: Option<String>,
+        /// Whether libcgroup's commands took it as the place of groups.
+        #[takes("true")]
+        pub set_default: bool,
+        /// A process that was put into the scope.
+        #[takes("4711")]
+        pub pid: Option<Number<1, LARGEST_PID>>,
+    }
 }
 
 impl<T: PartialOrd> Expected<T> {

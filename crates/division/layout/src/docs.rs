@@ -3,7 +3,10 @@
 
 use std::fmt::Write as _;
 
-use crate::keys::{self, Key};
+use crate::desired::{Assertions, Power, Reserve, Systemd};
+use crate::people::{Person, TASKS_KEYS};
+use crate::reader::{Key, Keyed as _};
+use crate::{keys, toml_file};
 
 /// The page, ending with a newline.
 pub fn markdown() -> String {
@@ -11,11 +14,11 @@ pub fn markdown() -> String {
     let sections = [
         ("At the top of the file", "", keys::TOP),
         ("Groups: `[groups.NAME]`", "Settings stand beside these keys.", keys::GROUP),
-        ("CPUs: `cpus = { … }`", "", keys::CPU_SPEC),
+        ("CPUs: `cpus = { … }`", "", toml_file::CpuTable::KEYS),
         ("Latency: `latency = { … }`", "One of `command`, `log` and `prometheus`.", keys::LATENCY),
-        ("Memory nodes: `mems = { … }`", "", keys::MEM_SPEC),
-        ("Who may put tasks in: `tasks = { … }`", "", keys::TASKS_KEYS),
-        ("Who may change settings: `admin = { … }`", "", keys::ADMIN_KEYS),
+        ("Memory nodes: `mems = { … }`", "", toml_file::MemTable::KEYS),
+        ("Who may put tasks in: `tasks = { … }`", "", &Person::KEYS[..TASKS_KEYS]),
+        ("Who may change settings: `admin = { … }`", "", Person::KEYS),
         (
             "Which processes belong to a group: `match = [{ … }]`",
             "All keys of one entry must fit.",
@@ -31,12 +34,12 @@ pub fn markdown() -> String {
         ),
         ("Events: `on = { … }`", "", keys::ON),
         ("Groups of a schedule: `groups.NAME = { … }`", "Settings stand beside these keys.", keys::SCHEDULED),
-        ("Reserved for the rest of the system: `[reserve]`", "", keys::RESERVE),
-        ("Power saving: `[power]`", "", keys::POWER),
-        ("The right machine: `[host]`", "", keys::HOST),
-        ("What is expected: `{ … }`", "Of memory, both take sizes.", keys::EXPECTED),
+        ("Reserved for the rest of the system: `[reserve]`", "", Reserve::KEYS),
+        ("Power saving: `[power]`", "", Power::KEYS),
+        ("The right machine: `[host]`", "", Assertions::KEYS),
+        ("What is expected: `{ … }`", "Of memory, both take sizes.", toml_file::Bounds::<usize>::KEYS),
         ("Defaults: `[defaults]`", "Settings stand beside these keys.", keys::DEFAULTS),
-        ("libcgroup's `[[systemd]]`", "", keys::SYSTEMD),
+        ("libcgroup's `[[systemd]]`", "", Systemd::KEYS),
     ];
     page.push_str("\n## All keys\n");
     for (title, note, keys) in sections {
@@ -54,7 +57,7 @@ pub fn markdown() -> String {
 fn row(page: &mut String, key: &Key) {
     let examples: Vec<String> = key.examples.split(" · ").map(|example| format!("`{example}`")).collect();
     let cell = |text: &str| text.replace('|', "\\|");
-    let _ = writeln!(page, "| `{}` | {} | {} |", key.name, cell(&examples.join(", ")), cell(key.doc));
+    let _ = writeln!(page, "| `{}` | {} | {} |", key.name, cell(&examples.join(", ")), cell(key.doc()));
 }
 
 const INTRODUCTION: &str = r#"# The layout file

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use units::Micros;
 
+use crate::reader::Word;
 use crate::selector::Selector;
 
 /// The target of a group's latency, and the source that reports it. A record of a layout has it as JSON.
@@ -72,13 +73,14 @@ pub enum LatencyUnit {
     Nanoseconds,
 }
 
-/// The units by their names in a layout.
-pub const LATENCY_UNITS: [(&str, LatencyUnit); 4] = [
-    ("s", LatencyUnit::Seconds),
-    ("ms", LatencyUnit::Milliseconds),
-    ("us", LatencyUnit::Microseconds),
-    ("ns", LatencyUnit::Nanoseconds),
-];
+impl Word for LatencyUnit {
+    const WORDS: &'static [(&'static str, LatencyUnit)] = &[
+        ("s", LatencyUnit::Seconds),
+        ("ms", LatencyUnit::Milliseconds),
+        ("us", LatencyUnit::Microseconds),
+        ("ns", LatencyUnit::Nanoseconds),
+    ];
+}
 
 impl LatencyUnit {
     /// How many of it are a second.
@@ -93,7 +95,7 @@ impl LatencyUnit {
 
     /// Its name in a layout.
     pub fn name(self) -> &'static str {
-        LATENCY_UNITS.iter().find(|(_, unit)| *unit == self).map_or("s", |(name, _)| name)
+        LatencyUnit::WORDS.iter().find(|(_, unit)| *unit == self).map_or("s", |(name, _)| name)
     }
 }
 

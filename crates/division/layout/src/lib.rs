@@ -7,6 +7,9 @@ mod diagnostic;
 mod origin;
 mod source;
 
+mod names;
+mod reader;
+
 mod assigned;
 mod demand;
 mod desired;
@@ -23,7 +26,6 @@ mod unit_name;
 
 mod collect;
 mod keys;
-mod names;
 
 mod needs;
 mod words;

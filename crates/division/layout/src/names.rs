@@ -7,7 +7,6 @@ use settings::{DeviceNumber, Facts, NamedSetting, UnknownSetting, Version};
 use units::Bytes;
 
 use crate::diagnostic::{Diagnostic, Report};
-use crate::keys;
 use crate::origin::Origin;
 
 /// What huge page sizes stand as in the table.
@@ -15,6 +14,8 @@ const SIZE: &str = "<size>";
 
 /// The settings table by name.
 pub(crate) struct Names {
+    /// What a setting's name may have been meant as.
+    keys: Vec<&'static str>,
     /// What dotted names begin with, without the last dot.
     beginnings: HashSet<String>,
     /// Also what was looked for and is none: most keys are requested once in each group.
@@ -22,13 +23,14 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn new() -> Names {
+    /// Beside these keys.
+    pub(crate) fn new(keys: Vec<&'static str>) -> Names {
         let mut beginnings = HashSet::new();
         for name in all_names() {
             let dots = name.match_indices('.').map(|(at, _)| at);
             beginnings.extend(dots.map(|at| name[..at].to_owned()));
         }
-        Names { beginnings, found: HashMap::new() }
+        Names { keys, beginnings, found: HashMap::new() }
     }
 
     /// The setting of that name; `None` if there is none.
@@ -55,7 +57,7 @@ impl Names {
         let error = if report.is_full() { None } else { settings::find(name).err() };
         let error = error.unwrap_or(UnknownSetting { name: cut(name), nearest: Vec::new() });
         let root = name.split('.').next().unwrap_or_default();
-        let key = units::nearest(root, keys::names(keys::GROUP).filter(|key| *key != root));
+        let key = units::nearest(root, self.keys.iter().copied().filter(|key| *key != root));
         let hint = match key.first() {
             Some(key) if error.nearest.is_empty() && !report.is_full() => format!("did you mean {key}?"),
             _ => error.hint(),

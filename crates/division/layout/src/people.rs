@@ -5,6 +5,8 @@ use std::fmt;
 
 use settings::AdminFiles;
 
+use crate::reader::keyed;
+
 /// A user or group of the system.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Account {
@@ -14,20 +16,31 @@ pub enum Account {
     Id(u32),
 }
 
-/// Owner and modes of a part of a group's files (libcgroup's `task` and `admin`).
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Person {
-    /// The owning user; unchanged where not said.
-    pub user: Option<Account>,
-    /// The owning group; unchanged where not said.
-    pub group: Option<Account>,
-    /// Mode of the files.
-    pub mode: Option<Mode>,
-    /// Mode of the group's directory; of `admin` only.
-    pub directory_mode: Option<Mode>,
-    /// Every file goes to him, as in libcgroup, also those that reach beyond the group; of `admin` only.
-    pub all_files: bool,
+keyed! {
+    /// Owner and modes of a part of a group's files (libcgroup's `task` and `admin`). What is not said stays as it is.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+    pub struct Person in "in 'admin'" {
+        /// The owning user, by name or number.
+        #[takes(r#""oracle" · 1001"#)]
+        pub user: Option<Account>,
+        /// The owning group, by name or number.
+        #[takes(r#""dba" · 1001"#)]
+        pub group: Option<Account>,
+        /// Mode of the files, in octal digits.
+        #[takes(r#""0664""#)]
+        pub mode: Option<Mode>,
+        /// Mode of the directory, in octal digits.
+        #[takes(r#""0775""#)]
+        pub directory_mode: Option<Mode>,
+        /// Also the files that take from other groups (weights, CPUs, exclusive CPUs, protected memory), as libcgroup gives
+        /// them [default: false].
+        #[takes("true")]
+        pub all_files: bool,
+    }
 }
+
+/// The keys of `tasks`, which owns files only.
+pub(crate) const TASKS_KEYS: usize = 3;
 
 /// Permission bits of a file, `0..=0o7777`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,11 +1,12 @@
 //! What changes by itself, and when. Data only.
 
-use schedule::When;
+use schedule::{Missed, When};
 use settings::GroupName;
 
 use crate::assigned::Assigned;
 use crate::demand::{CpuDemand, MemDemand};
 use crate::origin::{Origin, Spanned};
+use crate::reader::Word;
 
 /// A change of some groups that is made and taken back by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +36,10 @@ pub struct Overlay {
     pub settings: Vec<Assigned>,
     /// Where the group was named.
     pub origin: Origin,
+}
+
+impl Word for Missed {
+    const WORDS: &'static [(&'static str, Missed)] = &[("run", Missed::Run), ("skip", Missed::Skip)];
 }
 
 impl Schedule {

@@ -4,13 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use knobs::{Accepts, Knob};
 use serde_json::{Map, Value, json};
 use settings::{Access, Key as SettingKey, Kind, Setting, Unit, Version};
 
 use crate::assigned::PROTECTED;
-use crate::isolate::LEVELS;
-use crate::keys::{self, Key, Shape};
+use crate::keys;
+use crate::reader::{Key, described, object};
 
 const SIZE: &str = "<size>";
 const SIZES: &str = "^[0-9]+(KB|MB|GB)$";
@@ -28,13 +27,13 @@ pub fn schema() -> String {
     let mut top = Map::new();
     for key in keys::TOP {
         let of_groups = |name: &str| json!({ "type": "object", "additionalProperties": { "$ref": name } });
-        let shape = match (key.name, key.shape) {
-            ("groups", _) => of_groups("#/$defs/group"),
-            ("templates", _) => of_groups("#/$defs/template"),
-            ("defaults", _) => json!({ "$ref": "#/$defs/defaults" }),
-            (_, shape) => shape_schema(shape),
+        let shape = match key.name {
+            "groups" => of_groups("#/$defs/group"),
+            "templates" => of_groups("#/$defs/template"),
+            "defaults" => json!({ "$ref": "#/$defs/defaults" }),
+            _ => (key.schema)(),
         };
-        top.insert(key.name.to_owned(), described(shape, key.doc));
+        top.insert(key.name.to_owned(), described(shape, key.doc()));
     }
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -77,9 +76,7 @@ fn body(known: &[Key], settings: &Node) -> Value {
             properties.insert(name.to_owned(), reference(name));
         }
     }
-    for key in known {
-        properties.insert(key.name.to_owned(), described(shape_schema(key.shape), key.doc));
-    }
+    properties.extend(known.iter().map(Key::property));
     json!({
         "type": "object",
         "properties": properties,
@@ -100,94 +97,6 @@ fn anchor(name: &str) -> String {
 
 fn escaped(text: &str) -> String {
     text.replace('.', "\\.")
-}
-
-fn described(mut schema: Value, doc: &str) -> Value {
-    schema["description"] = json!(doc);
-    schema
-}
-
-fn object(known: &[Key]) -> Value {
-    let properties: Map<String, Value> =
-        known.iter().map(|key| (key.name.to_owned(), described(shape_schema(key.shape), key.doc))).collect();
-    json!({ "type": "object", "properties": properties, "additionalProperties": false })
-}
-
-fn shape_schema(shape: Shape) -> Value {
-    let text = || json!({ "type": "string" });
-    let one_or_more = |one: Value| json!({ "anyOf": [one, { "type": "array", "items": one }] });
-    match shape {
-        Shape::Flag => json!({ "type": "boolean" }),
-        Shape::Isolate => json!({ "anyOf": [{ "enum": LEVELS }, knobs_schema(false)] }),
-        Shape::MachineKnobs => knobs_schema(true),
-        Shape::Text | Shape::Mode => text(),
-        Shape::Word(words) => json!({ "enum": words }),
-        Shape::Number(min) => json!({ "type": "integer", "minimum": min }),
-        Shape::Amount => json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, percentage()] }),
-        Shape::Nodes => {
-            let number = json!({ "type": "integer", "minimum": 0 });
-            json!({ "anyOf": [number, text(), { "type": "array", "items": number }] })
-        }
-        Shape::Texts => one_or_more(text()),
-        Shape::Cpus => {
-            json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, text(), object(keys::CPU_SPEC)] })
-        }
-        Shape::Mems => json!({ "anyOf": [text(), object(keys::MEM_SPEC)] }),
-        Shape::Memory => json!({ "type": ["integer", "string"] }),
-        Shape::Expected => json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, object(keys::EXPECTED)] }),
-        Shape::ExpectedMemory => {
-            let amount = json!({ "type": ["integer", "string"] });
-            let mut table = object(keys::EXPECTED);
-            for bound in ["min", "max"] {
-                table["properties"][bound] = amount.clone();
-            }
-            json!({ "anyOf": [amount, table] })
-        }
-        Shape::Account => json!({ "type": ["integer", "string"] }),
-        Shape::Table(known) => object(known),
-        Shape::Tables(known) => one_or_more(object(known)),
-        Shape::Groups => json!({ "type": "object" }),
-        Shape::Mounts | Shape::Names => json!({ "type": "object", "additionalProperties": text() }),
-        Shape::Matches => one_or_more(json!({ "$ref": "#/$defs/match" })),
-        Shape::To => {
-            let table = object(keys::TO);
-            json!({ "anyOf": [text(), table, { "type": "array", "items": table }] })
-        }
-    }
-}
-
-/// Rows of the table of knobs, of the machine or of groups.
-fn knobs_schema(of_machine: bool) -> Value {
-    let value = |knob: &Knob| {
-        let number = |(from, to): (i64, i64)| json!({ "type": "integer", "minimum": from, "maximum": to });
-        if knob.accepts == Accepts::Policy {
-            return json!({ "type": ["boolean", "string"] });
-        }
-        let words = Some(knob.accepts.words()).filter(|words| !words.is_empty());
-        let named = knob.accepts.range().map(number).into_iter();
-        let named: Vec<Value> = named.chain(words.map(|words| json!({ "enum": words }))).collect();
-        let flag = json!({ "type": "boolean" });
-        match named.is_empty() {
-            true => flag,
-            false => {
-                let any: Vec<Value> = [flag].into_iter().chain(named).collect();
-                json!({ "anyOf": any })
-            }
-        }
-    };
-    let rows = knobs::KNOBS.iter().filter(|knob| knob.is_of_machine() == of_machine);
-    let mut rows: Map<String, Value> =
-        rows.map(|knob| (knob.name.to_owned(), described(value(knob), knob.doc))).collect();
-    if !of_machine {
-        rows.insert("level".to_owned(), json!({ "enum": LEVELS }));
-        let budget = described(object(keys::BUDGET), "What `ringfence isolate check` compares with");
-        rows.insert("budget".to_owned(), budget);
-    }
-    json!({ "type": "object", "properties": rows, "additionalProperties": false })
-}
-
-fn percentage() -> Value {
-    json!({ "type": "string", "pattern": "^[0-9.]+ *%$" })
 }
 
 /// Settings' names by their parts.

@@ -66,7 +66,7 @@ fn union<'r>(resolved: &'r Resolved, of: impl Iterator<Item = usize>) -> CpuSet 
 /// What general groups share, with the CPUs of all other groups.
 pub(crate) fn scope(desired: &Desired, tree: &Tree<'_>, resolved: &Resolved, pool: CpuSet) -> Option<Scope> {
     let named = union(resolved, (0..tree.branches.len()).filter(|index| !is_general(&tree.branches[*index])));
-    let floor = desired.power.floor.as_ref().map_or(FLOOR, |floor| floor.value);
+    let floor = desired.power.floor.as_ref().map_or(FLOOR, |floor| floor.value.get());
     let one = |branch: &Branch<'_>| Elastic {
         name: branch.name.to_string(),
         min: floor,
@@ -113,10 +113,10 @@ pub(crate) fn check(
     let Some(floor) = &desired.power.floor else { return };
     let apart = (0..tree.branches.len()).filter(|index| resolved.sets[*index].apart);
     let there = general.difference(&union(resolved, apart)).len();
-    if floor.value > there {
-        let message =
-            format!("the floor of power saving is {} CPUs, and general groups have {there}", floor.value);
-        let (origin, missing) = (floor.origin.clone(), floor.value - there);
+    let least = floor.value.get();
+    if least > there {
+        let message = format!("the floor of power saving is {least} CPUs, and general groups have {there}");
+        let (origin, missing) = (floor.origin.clone(), least - there);
         let hint = format!("set it from 1 to {there}");
         problems.push(Problem::Unsatisfied { message, origin, against: Vec::new(), missing, hint });
     }

@@ -7,6 +7,7 @@ use crate::desired::{Defaults, Mount, Systemd};
 use crate::diagnostic::Diagnostic;
 use crate::names::cut;
 use crate::origin::{Origin, Spanned};
+use crate::reader::Number;
 use crate::words::Token;
 
 /// Mount options that hierarchies always have.
@@ -150,7 +151,7 @@ impl<'r> Reader<'r> {
                 "slice" => systemd.slice = Some(text.to_owned()),
                 "scope" => systemd.scope = Some(text.to_owned()),
                 "setdefault" => systemd.set_default = self.yes(text, at),
-                "pid" => systemd.pid = self.pid(text, at),
+                "pid" => systemd.pid = self.pid(text, at).map(Number),
                 other => {
                     let error = Diagnostic::error(format!("unknown name '{}' in 'systemd'", cut(other)));
                     let error = error.at(self.grammar.origin(name));

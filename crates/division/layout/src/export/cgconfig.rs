@@ -81,7 +81,7 @@ impl Writer<'_> {
         if *set_default {
             self.pair("\t", "setdefault", "yes");
         }
-        pid.iter().for_each(|pid| self.pair("\t", "pid", &pid.to_string()));
+        pid.iter().for_each(|pid| self.pair("\t", "pid", &pid.0.to_string()));
         self.text.push_str("}\n\n");
     }
 

@@ -1,13 +1,13 @@
 //! What a process must match, as keys of our own TOML.
 
-use super::pairs::{Pairs, account, array, key, table, text};
 use crate::matcher::{Condition, Matcher, Who};
+use crate::reader::{Pairs, Takes as _, array, table, text, toml_key as key};
 
 pub(super) fn matcher_pairs(matcher: &Matcher) -> Pairs {
     let mut pairs = Pairs::new();
     match &matcher.who {
-        Who::User(user) => pairs.push(("user", account(user))),
-        Who::GroupMember(group) => pairs.push(("group", account(group))),
+        Who::User(user) => pairs.extend(user.write().map(|user| ("user", user))),
+        Who::GroupMember(group) => pairs.extend(group.write().map(|group| ("group", group))),
         Who::Anyone if matcher.process.is_none() && matcher.also.is_empty() => {
             pairs.push(("user", text("*")))
         }

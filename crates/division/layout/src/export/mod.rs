@@ -4,7 +4,6 @@ mod cgconfig;
 mod cgrules;
 mod cgset;
 mod conditions;
-mod pairs;
 mod systemd;
 mod toml;
 mod writes;

@@ -2,11 +2,11 @@
 
 use toml::de::DeValue;
 
-use super::{Reader, Value, entries};
 use crate::glob::{Expression, Glob};
 use crate::keys;
 use crate::matcher::{Condition, Matcher};
 use crate::names::cut;
+use crate::reader::{Reader, Value, entries};
 
 impl Reader<'_> {
     /// The conditions of one key, if it is such a key.
@@ -36,8 +36,7 @@ impl Reader<'_> {
             Ok(expression) => Some(expression),
             Err(error) => {
                 let hint = "a backslash before . * + ? ( ) [ ] { } | ^ $ takes it as it is";
-                self.wrong(value, format!("'{}' is no regular expression: {error}", cut(text)), hint);
-                None
+                self.refuse(value, format!("'{}' is no regular expression: {error}", cut(text)), hint)
             }
         }
     }

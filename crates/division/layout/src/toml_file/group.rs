@@ -3,20 +3,20 @@
 use settings::GroupName;
 use toml::de::DeValue;
 
-use super::{Name, Reader, Table, Value, entries};
 use crate::assigned::Assigned;
 use crate::collect::{Collector, Twice};
-use crate::desired::{Defaults, Group, Keep, Template};
+use crate::demand::{Placement, Pool, Smt};
+use crate::desired::{Defaults, Group, Template};
 use crate::diagnostic::Diagnostic;
-use crate::keys::{self, Key};
+use crate::keys;
 use crate::matcher::Matcher;
 use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::pattern::{NamePattern, PatternError};
+use crate::people::{Person, TASKS_KEYS};
+use crate::reader::{Key, Keyed as _, Name, Reader, Table, Takes, Value, entries, kind, names};
 use crate::rule::Subsystem;
 use crate::unit_name::UnitName;
-
-const KEEPS: [(&str, Keep); 3] = [("repair", Keep::Repair), ("report", Keep::Report), ("off", Keep::Off)];
 
 /// Does a group's table contain only groups inside it?
 fn only_leads_below(table: &Table<'_>) -> bool {
@@ -94,9 +94,9 @@ impl Reader<'_> {
         let mut body = Collector::new(Twice::Refused);
         for (key, value) in entries(table) {
             match &**key.get_ref() {
-                "placement" => defaults.placement = self.placement(value),
-                "smt" => defaults.smt = self.smt(value),
-                "pool" => defaults.pool = self.pool(value),
+                "placement" => defaults.placement = Placement::read(self, value),
+                "smt" => defaults.smt = Smt::read(self, value),
+                "pool" => defaults.pool = Pool::read(self, value),
                 "cpus" | "exclusive" => self.never_by_default(self.places.origin(key.span())),
                 _ => self.demand(key, value, "in the defaults", keys::DEFAULTS, &mut body),
             }
@@ -135,7 +135,7 @@ impl Reader<'_> {
             return;
         }
         let name = &**key.get_ref();
-        if !keys::names(known).any(|known| known == name) {
+        if !known.iter().any(|known| known.name == name) {
             let table = matches!(value.get_ref(), DeValue::Table(_));
             match self.names.find(name).is_some() || name.contains('.') || (table && self.names.begins(name))
             {
@@ -158,41 +158,41 @@ impl Reader<'_> {
             }
         }
         match name {
-            "cpus" => body.demands().cpus = self.cpus(value),
-            "mems" => body.demands().mems = self.mems(value),
-            "exclusive" => body.demands().exclusive = self.flag(value).unwrap_or(false),
-            "tasks" => body.demands().tasks = self.person(value, "in 'tasks'", keys::TASKS_KEYS),
-            "admin" => body.demands().admin = self.person(value, "in 'admin'", keys::ADMIN_KEYS),
-            "isolate" => body.demands().isolate = self.isolate(value),
+            "cpus" => body.demands().cpus = Takes::read(self, value),
+            "mems" => body.demands().mems = Takes::read(self, value),
+            "exclusive" => body.demands().exclusive = bool::read(self, value).unwrap_or(false),
+            "tasks" => body.demands().tasks = self.tasks(value),
+            "admin" => body.demands().admin = Takes::read(self, value),
+            "isolate" => body.demands().isolate = Takes::read(self, value),
             "latency" => body.demands().latency = self.latency(value).map(Box::new),
-            "keep" => body.demands().keep = self.word(value, &KEEPS),
+            "keep" => body.demands().keep = Takes::read(self, value),
             "unit" => body.demands().unit = self.unit(value),
             _ => body.demands().controllers = self.controllers(value),
         }
     }
 
+    fn tasks(&mut self, value: &Value<'_>) -> Option<Spanned<Person>> {
+        let tasks = self.keyed(value, "in 'tasks'", &Person::KEYS[..TASKS_KEYS])?;
+        Some(Spanned::new(tasks, self.origin(value)))
+    }
+
     fn unit(&mut self, value: &Value<'_>) -> Option<Spanned<UnitName>> {
         let DeValue::String(text) = value.get_ref() else {
-            self.wrong_type(value, "a unit's name, such as \"postgresql.service\"");
-            return None;
+            return self.refuse_type(value, "a unit's name, such as \"postgresql.service\"");
         };
         match UnitName::new(text) {
             Ok(unit) => Some(Spanned::new(unit, self.origin(value))),
-            Err(error) => {
-                self.wrong(value, error.to_string(), &error.hint());
-                None
-            }
+            Err(error) => self.refuse(value, error.to_string(), &error.hint()),
         }
     }
 
     fn unknown_key_or_setting(&mut self, key: &Name<'_>, place: &str, known: &[Key]) {
-        let near_keys = units::nearest(&cut(key.get_ref()), keys::names(known));
+        let near_keys = units::nearest(&cut(key.get_ref()), names(known));
         let roots = settings::all().filter_map(|setting| setting.name.split_once('.')).map(|(root, _)| root);
         let near_roots = units::nearest(&cut(key.get_ref()), roots);
         let hint = match (near_keys.as_slice(), near_roots.as_slice()) {
             ([], []) => {
-                let known: Vec<_> = keys::names(known).collect();
-                format!("known are {}, and settings such as memory.max", known.join(", "))
+                format!("known are {}, and settings such as memory.max", names(known).join(", "))
             }
             ([], [root, ..]) => format!("did you mean a setting such as {root}.…?"),
             (near, _) => format!("did you mean {}?", near.join(" or ")),
@@ -206,15 +206,14 @@ impl Reader<'_> {
         value: &'v Value<'i>,
     ) -> Option<Vec<(&'v Name<'i>, &'v Table<'i>)>> {
         let DeValue::Table(tables) = value.get_ref() else {
-            self.wrong_type(value, "a table of names, such as [groups.oltp1]");
-            return None;
+            return self.refuse_type(value, "a table of names, such as [groups.oltp1]");
         };
         let mut named = Vec::new();
         for (key, value) in entries(tables) {
             match value.get_ref() {
                 DeValue::Table(table) => named.push((key, table)),
                 other => {
-                    let found = super::value::kind(other);
+                    let found = kind(other);
                     let message = format!("expected a table for '{}', found {found}", cut(key.get_ref()));
                     self.wrong(value, message, "such as { cpus = 8 }");
                 }

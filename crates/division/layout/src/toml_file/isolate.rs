@@ -3,13 +3,11 @@
 use knobs::{Accepts, Budget, Knob};
 use toml::de::DeValue;
 
-use super::value::kind;
-use super::{Reader, Value, entries};
 use crate::diagnostic::Diagnostic;
-use crate::isolate::{Isolate, LEVELS};
-use crate::keys;
+use crate::isolate::{BudgetTable, Isolate, LEVELS};
 use crate::names::cut;
 use crate::origin::Spanned;
+use crate::reader::{Reader, Takes as _, Value, entries, kind, whole};
 
 /// What a row is given.
 enum Given {
@@ -19,28 +17,18 @@ enum Given {
 }
 
 impl Reader<'_> {
-    /// Of a group.
-    pub(super) fn isolate(&mut self, value: &Value<'_>) -> Option<Spanned<Isolate>> {
-        let isolate = match value.get_ref() {
-            DeValue::Table(_) => self.rows(value, false),
-            _ => self.level(value),
-        }?;
-        Some(Spanned::new(isolate, self.origin(value)))
-    }
-
     /// Of the machine.
     pub(super) fn machine_knobs(&mut self, value: &Value<'_>) -> Option<Spanned<Isolate>> {
         Some(Spanned::new(self.rows(value, true)?, self.origin(value)))
     }
 
-    fn level(&mut self, value: &Value<'_>) -> Option<Isolate> {
+    pub(crate) fn level(&mut self, value: &Value<'_>) -> Option<Isolate> {
         Isolate::of_level(self.word(value, &LEVELS.map(|word| (word, word)))?)
     }
 
-    fn rows(&mut self, value: &Value<'_>, of_machine: bool) -> Option<Isolate> {
+    pub(crate) fn rows(&mut self, value: &Value<'_>, of_machine: bool) -> Option<Isolate> {
         let DeValue::Table(table) = value.get_ref() else {
-            self.wrong_type(value, "a table such as { stat-interval = 10 }");
-            return None;
+            return self.refuse_type(value, "a table such as { stat-interval = 10 }");
         };
         let rows: Vec<&Knob> =
             knobs::KNOBS.iter().filter(|knob| knob.is_of_machine() == of_machine).collect();
@@ -52,7 +40,9 @@ impl Reader<'_> {
         for (key, value) in entries.into_iter().filter(|(key, _)| of_machine || &**key.get_ref() != "level") {
             let name = &**key.get_ref();
             if name == "budget" && !of_machine {
-                isolate.budget = self.budget(value)?;
+                let BudgetTable { per_second, longest_us } = BudgetTable::read(self, value)?;
+                let [per_second, longest_us] = [per_second, longest_us].map(|most| most.map(|most| most.0));
+                isolate.budget = Budget { per_second, longest_us };
                 continue;
             }
             if let Some(knob) = rows.iter().find(|knob| knob.name == name) {
@@ -76,25 +66,9 @@ impl Reader<'_> {
             }
             let mut known: Vec<&str> = rows.iter().map(|knob| knob.name).collect();
             known.extend(if of_machine { &[][..] } else { &["level", "budget"] });
-            self.unknown_key_of(key, "in 'isolate'", &known);
+            self.unknown_key(key, "in 'isolate'", &known);
         }
         Some(isolate)
-    }
-
-    fn budget(&mut self, value: &Value<'_>) -> Option<Budget> {
-        let mut budget = Budget::default();
-        for (key, value) in self.table(value, "in 'budget'", keys::BUDGET)? {
-            let most = self.number(value, 0)?;
-            let Ok(most) = u32::try_from(most) else {
-                self.wrong(value, "the number is too large".to_owned(), "");
-                return None;
-            };
-            match &**key.get_ref() {
-                "per-second" => budget.per_second = Some(most),
-                _ => budget.longest_us = Some(most),
-            }
-        }
-        Some(budget)
     }
 
     fn knob(&mut self, knob: &Knob, value: &Value<'_>) -> Option<Given> {
@@ -103,14 +77,13 @@ impl Reader<'_> {
             DeValue::Boolean(false) => Some(Given::Not),
             DeValue::Boolean(true) if usual => Some(Given::Usual),
             DeValue::Integer(_) if knob.accepts.range().is_some() => {
-                let number = super::value::whole(value)?;
+                let number = whole(value)?;
                 let text = number.to_string();
                 if !knob.accepts.takes(&text) {
                     let nearest = knob.accepts.range().map(|(from, to)| number.clamp(from.into(), to.into()));
                     let message = format!("{} takes {}, not {text}", knob.name, knob.accepts);
                     let hint = nearest.map(|nearest| format!("the nearest is {nearest}")).unwrap_or_default();
-                    self.wrong(value, message, &hint);
-                    return None;
+                    return self.refuse(value, message, &hint);
                 }
                 Some(Given::Value(text))
             }
@@ -122,8 +95,7 @@ impl Reader<'_> {
                         near => format!("did you mean {}?", near.join(" or ")),
                     };
                     let message = format!("{} takes {}, not '{}'", knob.name, knob.accepts, cut(text));
-                    self.wrong(value, message, &hint);
-                    return None;
+                    return self.refuse(value, message, &hint);
                 }
                 Some(Given::Value(text.to_string()))
             }
@@ -133,8 +105,7 @@ impl Reader<'_> {
                     (accepts, true) => format!("true, false, {accepts}"),
                     (accepts, false) => format!("false, {accepts}"),
                 };
-                self.wrong(value, format!("expected {expected}, found {}", kind(other)), knob.doc);
-                None
+                self.refuse(value, format!("expected {expected}, found {}", kind(other)), knob.doc)
             }
         }
     }

@@ -5,12 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use regex_lite::Regex;
 use units::Micros;
 
-use super::{Name, Reader, Value};
 use crate::diagnostic::Diagnostic;
 use crate::keys;
-use crate::latency::{EVERY, LATENCY_UNITS, LEAST_EVERY, Latency, LatencySource, MOST_EVERY};
+use crate::latency::{EVERY, LEAST_EVERY, Latency, LatencySource, LatencyUnit, MOST_EVERY};
 use crate::names::cut;
 use crate::origin::Spanned;
+use crate::reader::{Name, Reader, Takes as _, Value};
 use crate::selector::Selector;
 
 const EXAMPLE: &str = "such as { command = [\"/usr/local/bin/p99\"], p99 = \"5ms\" }";
@@ -25,7 +25,7 @@ impl Reader<'_> {
         };
         let p99 = find("p99").and_then(|value| self.time(value, Micros(1), MOST_EVERY));
         let every = find("every").map_or(Some(EVERY), |value| self.time(value, LEAST_EVERY, MOST_EVERY));
-        let unit = find("unit").map_or(Some(Default::default()), |value| self.word(value, &LATENCY_UNITS));
+        let unit = find("unit").map_or(Some(Default::default()), |value| LatencyUnit::read(self, value));
         let sources: Vec<_> = entries
             .iter()
             .filter(|(key, _)| matches!(&**key.get_ref(), "command" | "log" | "prometheus"))
@@ -48,19 +48,15 @@ impl Reader<'_> {
                     (Some(_), Some(metric), _) => self.prometheus(from, metric),
                     (Some(own), None, hint) => {
                         let message = format!("'{}' needs '{own}'", cut(key.get_ref()));
-                        self.wrong(value, message, &format!("add {}", hint.unwrap_or_default()));
-                        None
+                        self.refuse(value, message, &format!("add {}", hint.unwrap_or_default()))
                     }
                 }
             }
-            [] => {
-                self.wrong(
-                    value,
-                    "a latency has one of 'command', 'log' and 'prometheus'".to_owned(),
-                    EXAMPLE,
-                );
-                None
-            }
+            [] => self.refuse(
+                value,
+                "a latency has one of 'command', 'log' and 'prometheus'".to_owned(),
+                EXAMPLE,
+            ),
             [_, (second, _), ..] => {
                 let error = Diagnostic::error("a latency has one of 'command', 'log' and 'prometheus'");
                 self.error(
@@ -86,18 +82,11 @@ impl Reader<'_> {
         let text = self.text(value, "a time such as \"5ms\"")?;
         match text.parse::<Micros>() {
             Ok(_) if text.trim().chars().all(|letter| letter.is_ascii_digit()) => {
-                self.wrong(value, format!("'{}' has no unit", cut(text)), "such as \"5ms\"");
-                None
+                self.refuse(value, format!("'{}' has no unit", cut(text)), "such as \"5ms\"")
             }
             Ok(time) if (least..=most).contains(&time) => Some(time),
-            Ok(time) => {
-                self.wrong(value, format!("{time} is out of range"), &format!("{least} to {most}"));
-                None
-            }
-            Err(error) => {
-                self.wrong(value, error.to_string(), "such as \"5ms\"");
-                None
-            }
+            Ok(time) => self.refuse(value, format!("{time} is out of range"), &format!("{least} to {most}")),
+            Err(error) => self.refuse(value, error.to_string(), "such as \"5ms\""),
         }
     }
 
@@ -108,31 +97,23 @@ impl Reader<'_> {
         let hint =
             "no shell is used: the program is a path from the root, and each argument a string of its own";
         if words.iter().any(|word| word.contains('\0')) {
-            self.wrong(value, "a command has no NUL byte".to_owned(), hint);
-            return None;
+            return self.refuse(value, "a command has no NUL byte".to_owned(), hint);
         }
         match words.first() {
             Some(program) if program.starts_with('/') => Some(LatencySource::Command { command: words }),
-            Some(program) => {
-                self.wrong(value, format!("'{}' is no path from the root", cut(program)), hint);
-                None
-            }
-            None => {
-                self.wrong(value, "the command is empty".to_owned(), hint);
-                None
-            }
+            Some(program) => self.refuse(value, format!("'{}' is no path from the root", cut(program)), hint),
+            None => self.refuse(value, "the command is empty".to_owned(), hint),
         }
     }
 
     fn log(&mut self, value: &Value<'_>, pattern: &Value<'_>) -> Option<LatencySource> {
         let log = self.text(value, "a file, such as \"/var/log/nginx/access.log\"")?;
         if !log.starts_with('/') || log.contains('\0') {
-            self.wrong(
+            return self.refuse(
                 value,
                 format!("'{}' is no path from the root", cut(log)),
                 "such as \"/var/log/nginx/access.log\"",
             );
-            return None;
         }
         let text = self.text(pattern, "a regular expression")?;
         match Regex::new(text) {
@@ -141,17 +122,13 @@ impl Reader<'_> {
             }
             Ok(_) => {
                 let hint = "put the latency in brackets: 'duration: ([0-9.]+ ms)'";
-                self.wrong(pattern, "the pattern has no group".to_owned(), hint);
-                None
+                self.refuse(pattern, "the pattern has no group".to_owned(), hint)
             }
-            Err(error) => {
-                self.wrong(
-                    pattern,
-                    format!("this is no regular expression: {error}"),
-                    "such as 'duration: ([0-9.]+ ms)'",
-                );
-                None
-            }
+            Err(error) => self.refuse(
+                pattern,
+                format!("this is no regular expression: {error}"),
+                "such as 'duration: ([0-9.]+ ms)'",
+            ),
         }
     }
 
@@ -159,15 +136,13 @@ impl Reader<'_> {
         let address = self.text(value, "an address, such as \"http://127.0.0.1:9100/metrics\"")?;
         if http_address(address).is_none() {
             let hint = "http://ADDRESS:PORT/PATH, such as \"http://127.0.0.1:9100/metrics\": an address by number or localhost, without TLS";
-            self.wrong(value, format!("'{}' can't be read from", cut(address)), hint);
-            return None;
+            return self.refuse(value, format!("'{}' can't be read from", cut(address)), hint);
         }
         let text = self.text(metric, "the name of a metric")?;
         let Some(metric) = Selector::new(text) else {
             let hint =
                 "a name, with labels if it has several: 'http_request_duration_seconds{handler=\"/api\"}'";
-            self.wrong(metric, format!("'{}' is no metric", cut(text)), hint);
-            return None;
+            return self.refuse(metric, format!("'{}' is no metric", cut(text)), hint);
         };
         Some(LatencySource::Prometheus { prometheus: address.to_owned(), metric })
     }

@@ -12,26 +12,20 @@ mod rules;
 mod schedules;
 mod setting;
 mod syntax;
-mod value;
 
+pub(crate) use cpus::{CpuTable, MemTable};
 pub use latency::http_address;
+pub(crate) use machine::Bounds;
 
-use std::collections::BTreeSet;
+use toml::de::DeTable;
 
-use toml::Spanned as At;
-use toml::de::{DeString, DeTable, DeValue};
-
-use crate::desired::Desired;
+use crate::desired::Power;
 use crate::diagnostic::{Diagnostic, Report};
-use crate::keys::{self, Key};
+use crate::keys;
 use crate::merge::Draft;
 use crate::names::{Names, cut};
-use crate::origin::Origin;
+use crate::reader::{Name, Reader, Table, Takes, entries, names};
 use crate::source::{Places, Source};
-
-type Table<'i> = DeTable<'i>;
-type Value<'i> = At<DeValue<'i>>;
-type Name<'i> = At<DeString<'i>>;
 
 /// Reads one file; all that is wrong is reported.
 pub(crate) fn read(source: &Source, names: &mut Names, report: &mut Report) -> Draft {
@@ -40,7 +34,7 @@ pub(crate) fn read(source: &Source, names: &mut Names, report: &mut Report) -> D
     let broken = syntax::report(&errors, &places, report);
     let mut draft = Draft::default();
     if !report.is_hopeless() {
-        let mut reader = Reader { places: &places, names, report, broken };
+        let mut reader = Reader { places: &places, names, report, broken, key: 0..0 };
         reader.file(table.get_ref(), &mut draft);
     }
     draft
@@ -55,125 +49,48 @@ pub fn toml_table(source: &Source) -> (Table<'_>, Vec<Diagnostic>) {
     (table.into_inner(), report.finish(std::slice::from_ref(source)))
 }
 
-/// One file on its way.
-struct Reader<'r> {
-    places: &'r Places<'r>,
-    names: &'r mut Names,
-    report: &'r mut Report,
-    /// Lines with a syntax error: what they seem to say is not worth a second complaint.
-    broken: BTreeSet<usize>,
-}
+/// Sections that may be there once only.
+const SINGLE: [&str; 5] = ["reserve", "power", "isolate", "host", "defaults"];
 
 impl Reader<'_> {
     fn file(&mut self, table: &Table<'_>, draft: &mut Draft) {
-        let Desired {
-            rules, reserve, power, isolate, assertions, defaults, mounts, systemd, schedules, ..
-        } = &mut draft.desired;
+        let desired = &mut draft.desired;
         for (key, value) in entries(table) {
-            let origin = self.origin(key);
-            let single = match &**key.get_ref() {
-                "groups" | "templates" => continue,
-                "rules" => {
-                    *rules = self.rules(value);
-                    continue;
-                }
-                "schedule" => {
-                    *schedules = self.schedules(value);
-                    continue;
-                }
-                "mounts" => {
-                    *mounts = self.mounts(value);
-                    continue;
-                }
-                "reserve" => {
-                    *reserve = self.reserve(value);
-                    "reserve"
-                }
-                "power" => {
-                    *power = self.power(value);
-                    "power"
-                }
-                "isolate" => {
-                    *isolate = self.machine_knobs(value);
-                    "isolate"
-                }
-                "host" => {
-                    *assertions = self.assertions(value);
-                    "host"
-                }
-                "defaults" => {
-                    *defaults = self.defaults(value);
-                    "defaults"
-                }
-                "systemd" => {
-                    *systemd = self.systemd(value);
-                    continue;
-                }
-                _ => {
-                    self.unknown_top(key);
-                    continue;
-                }
-            };
-            draft.sections.push((single, origin));
+            let name = &**key.get_ref();
+            match name {
+                "groups" | "templates" => {}
+                "rules" => desired.rules = self.rules(value),
+                "schedule" => desired.schedules = self.schedules(value),
+                "mounts" => desired.mounts = self.mounts(value),
+                "reserve" => desired.reserve = self.reserve(value),
+                "power" => desired.power = Power::read(self, value).unwrap_or_default(),
+                "isolate" => desired.isolate = self.machine_knobs(value),
+                "host" => desired.assertions = self.assertions(value),
+                "defaults" => desired.defaults = self.defaults(value),
+                "systemd" => desired.systemd = self.each(value),
+                _ => self.unknown_top(key),
+            }
+            if let Some(single) = SINGLE.into_iter().find(|single| *single == name) {
+                draft.sections.push((single, self.origin(key)));
+            }
         }
         for (key, value) in entries(table) {
             match &**key.get_ref() {
-                "groups" => self.groups("", value, &mut draft.desired.groups),
-                "templates" => self.templates(value, &mut draft.desired.templates),
+                "groups" => self.groups("", value, &mut desired.groups),
+                "templates" => self.templates(value, &mut desired.templates),
                 _ => {}
             }
         }
     }
 
-    fn origin<T>(&self, at: &At<T>) -> Origin {
-        self.places.origin(at.span())
-    }
-
-    fn error(&mut self, diagnostic: Diagnostic) {
-        let line = diagnostic.origin.as_ref().map(|origin| origin.line);
-        if !line.is_some_and(|line| self.broken.contains(&line)) {
-            self.report.push(diagnostic);
-        }
-    }
-
     fn unknown_top(&mut self, key: &Name<'_>) {
         let name = &**key.get_ref();
-        let group_key = keys::names(keys::GROUP).any(|known| known == name);
+        let group_key = keys::GROUP.iter().any(|known| known.name == name);
         if group_key || self.names.begins(name) || self.names.find(name).is_some() {
             let error = Diagnostic::error(format!("'{}' stands in no group", cut(name))).at(self.origin(key));
             self.error(error.hint("put it below a line such as [groups.oltp1]"));
             return;
         }
-        self.unknown_key(key, "at the top of the file", keys::TOP);
+        self.unknown_key(key, "at the top of the file", &names(keys::TOP));
     }
-
-    fn unknown_key(&mut self, key: &Name<'_>, place: &str, known: &[Key]) {
-        self.unknown_key_of(key, place, &keys::names(known).collect::<Vec<_>>());
-    }
-
-    fn unknown_key_of(&mut self, key: &Name<'_>, place: &str, known: &[&str]) {
-        let name = &**key.get_ref();
-        let near = if self.report.is_full() || name.len() > 100 {
-            Vec::new()
-        } else {
-            units::nearest(name, known.iter().copied())
-        };
-        let hint = match near.as_slice() {
-            [] => format!("known are {}", known.join(", ")),
-            near => format!("did you mean {}?", near.join(" or ")),
-        };
-        self.unknown_key_hint(key, place, hint);
-    }
-
-    fn unknown_key_hint(&mut self, key: &Name<'_>, place: &str, hint: String) {
-        let error = Diagnostic::error(format!("unknown key '{}' {place}", cut(key.get_ref())));
-        self.error(error.at(self.origin(key)).hint(hint));
-    }
-}
-
-/// A table's entries in the order of the file.
-fn entries<'t, 'i>(table: &'t Table<'i>) -> Vec<(&'t Name<'i>, &'t Value<'i>)> {
-    let mut entries: Vec<_> = table.iter().collect();
-    entries.sort_by_key(|(key, _)| key.span().start);
-    entries
 }

@@ -3,11 +3,11 @@
 use settings::{CpuMax, NamedSetting, Value as Amount};
 use units::{Limit, Micros};
 
-use super::{Name, Reader, Value};
 use crate::assigned::{PROTECTED, QUOTA};
 use crate::collect::Collector;
 use crate::diagnostic::Diagnostic;
 use crate::names::AnyMachine;
+use crate::reader::{Name, Reader, Value};
 
 /// The settings that take one.
 const FOLLOWING: [&str; 2] = [QUOTA, PROTECTED];

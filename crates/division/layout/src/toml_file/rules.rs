@@ -1,75 +1,70 @@
 //! Who owns a group's files, which processes belong to it, and the rules.
 
+use serde_json::{Value as Json, json};
 use toml::de::DeValue;
 
-use super::{Name, Reader, Value};
 use crate::diagnostic::Diagnostic;
-use crate::keys::{self, Key};
+use crate::keys;
 use crate::matcher::{Condition, Matcher, Process, Who};
 use crate::names::cut;
-use crate::origin::{Origin, Spanned};
-use crate::people::{Account, Mode, Person};
+use crate::origin::Origin;
+use crate::people::{Account, Mode};
+use crate::reader::{Name, Reader, Takes, Value, text};
 use crate::rule::{Controllers, Rule, Target};
 
 type Entry<'v, 'i> = (&'v Name<'i>, &'v Value<'i>);
 
-impl Reader<'_> {
-    pub(super) fn person(
-        &mut self,
-        value: &Value<'_>,
-        place: &str,
-        known: &[Key],
-    ) -> Option<Spanned<Person>> {
-        let mut person = Person::default();
-        for (key, value) in self.table(value, place, known)? {
-            match &**key.get_ref() {
-                "user" => person.user = self.account(value),
-                "group" => person.group = self.account(value),
-                "mode" => person.mode = self.mode(value),
-                "all_files" => person.all_files = self.flag(value).unwrap_or_default(),
-                _ => person.directory_mode = self.mode(value),
-            }
-        }
-        Some(Spanned::new(person, self.origin(value)))
+impl Takes for Account {
+    fn schema() -> Json {
+        json!({ "type": ["integer", "string"] })
     }
 
-    fn account(&mut self, value: &Value<'_>) -> Option<Account> {
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Account> {
         let account = match value.get_ref() {
-            DeValue::Integer(_) => Account::new(&self.number(value, 0)?.to_string()),
+            DeValue::Integer(_) => Account::new(&reader.number(value, 0)?.to_string()),
             DeValue::String(text) => Account::new(text),
-            _ => {
-                self.wrong_type(value, "the name or number of a user or group");
-                return None;
-            }
+            _ => return reader.refuse_type(value, "the name or number of a user or group"),
         };
         if account.is_none() {
-            self.wrong(
-                value,
-                "that is no name or number of a user or group".to_owned(),
-                "such as \"oracle\" or 1001",
-            );
+            let message = "that is no name or number of a user or group".to_owned();
+            reader.wrong(value, message, "such as \"oracle\" or 1001");
         }
         account
     }
 
-    fn mode(&mut self, value: &Value<'_>) -> Option<Mode> {
+    fn write(&self) -> Option<String> {
+        match self {
+            Account::Name(name) => Some(text(name)),
+            Account::Id(id) => Some(id.to_string()),
+        }
+    }
+}
+
+impl Takes for Mode {
+    fn schema() -> Json {
+        String::schema()
+    }
+
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Mode> {
         if let DeValue::Integer(number) = value.get_ref() {
             let hint = format!("put the octal digits in quotes: \"{}\"", number.as_str());
-            self.wrong(value, "expected octal digits in a string".to_owned(), &hint);
-            return None;
+            return reader.refuse(value, "expected octal digits in a string".to_owned(), &hint);
         }
-        let text = self.text(value, "octal digits in a string, such as \"0664\"")?;
+        let text = reader.text(value, "octal digits in a string, such as \"0664\"")?;
         let mode = Mode::new(text);
         if mode.is_none() {
-            self.wrong(
-                value,
-                format!("'{}' is no file mode", cut(text)),
-                "up to four octal digits, such as \"0664\"",
-            );
+            let message = format!("'{}' is no file mode", cut(text));
+            reader.wrong(value, message, "up to four octal digits, such as \"0664\"");
         }
         mode
     }
 
+    fn write(&self) -> Option<String> {
+        Some(text(&self.to_string()))
+    }
+}
+
+impl Reader<'_> {
     pub(super) fn matcher(&mut self, value: &Value<'_>) -> Option<Matcher> {
         if self.report.is_hopeless() {
             return None;
@@ -85,13 +80,13 @@ impl Reader<'_> {
         for (key, value) in entries {
             let this = match &**key.get_ref() {
                 "user" => self.user(value),
-                "group" => self.account(value).map(Who::GroupMember),
+                "group" => Account::read(self, value).map(Who::GroupMember),
                 "process" => {
                     process = self.process(value);
                     continue;
                 }
                 "strict" => {
-                    strict = self.flag(value).filter(|strict| *strict).map(|_| *value);
+                    strict = bool::read(self, value).filter(|strict| *strict).map(|_| *value);
                     continue;
                 }
                 other => {
@@ -113,8 +108,7 @@ impl Reader<'_> {
         }
         if who.is_none() && process.is_none() && also.is_empty() {
             let hint = "give user, group or process; user = \"*\" is anyone";
-            self.wrong(value, "nothing to match is given".to_owned(), hint);
-            return None;
+            return self.refuse(value, "nothing to match is given".to_owned(), hint);
         }
         let (who, strict) = (who.unwrap_or(Who::Anyone), strict.is_some());
         Some(Matcher { who, process, also, strict, origin: self.origin(value) })
@@ -143,7 +137,7 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        self.account(value).map(Who::User)
+        Account::read(self, value).map(Who::User)
     }
 
     pub(super) fn process(&mut self, value: &Value<'_>) -> Option<Process> {
@@ -170,8 +164,8 @@ impl Reader<'_> {
         let find =
             |name: &str| entries.iter().find(|(key, _)| key.get_ref() == name).map(|(_, value)| *value);
         let matcher = self.matcher_of(value, &entries, before);
-        let ignore = find("ignore").and_then(|value| self.flag(value)).unwrap_or(false);
-        let ignore_rt = find("ignore_rt").and_then(|value| self.flag(value)).unwrap_or(false);
+        let ignore = find("ignore").and_then(|value| bool::read(self, value)).unwrap_or(false);
+        let ignore_rt = find("ignore_rt").and_then(|value| bool::read(self, value)).unwrap_or(false);
         let controllers = match find("controllers") {
             Some(value) => self.rule_controllers(value)?,
             None => Controllers::All,
@@ -181,8 +175,7 @@ impl Reader<'_> {
             None if ignore => Vec::new(),
             None => {
                 let hint = "add to = \"a/group\", or ignore = true";
-                self.wrong(value, "the group that such processes go to is missing".to_owned(), hint);
-                return None;
+                return self.refuse(value, "the group that such processes go to is missing".to_owned(), hint);
             }
         };
         if let (Some(strict), Some(to)) = (find("strict"), find("to"))
@@ -228,8 +221,7 @@ impl Reader<'_> {
                 }
             }
             let Some((text, at)) = group else {
-                self.wrong(value, "no group is given".to_owned(), "such as { group = \"fast\" }");
-                return None;
+                return self.refuse(value, "no group is given".to_owned(), "such as { group = \"fast\" }");
             };
             self.target(text, controllers, self.places.origin(at.span()))
         });

@@ -5,12 +5,12 @@ use std::time::Duration;
 use schedule::{Calendar, Event, Missed, When, parse_span};
 use settings::GroupName;
 
-use super::{Name, Reader, Value, entries};
 use crate::collect::{Collector, Twice};
 use crate::diagnostic::Diagnostic;
 use crate::keys;
 use crate::names::cut;
 use crate::origin::Spanned;
+use crate::reader::{Name, Reader, Takes as _, Value, entries};
 use crate::scheduled::{Overlay, Schedule};
 use crate::unit_name::UnitName;
 
@@ -27,8 +27,6 @@ struct Times<'v, 'i> {
     every: Said<'v, 'i, Duration>,
     missed: Said<'v, 'i, Missed>,
 }
-
-const MISSED: [(&str, Missed); 2] = [("run", Missed::Run), ("skip", Missed::Skip)];
 
 /// The longest name of a program that the kernel knows a process by.
 const LONGEST_NAME: usize = 15;
@@ -50,7 +48,7 @@ impl Reader<'_> {
                 "on" => times.on = Some((key, value, self.event(value))),
                 "until" => times.until = Some((key, value, self.calendar(value))),
                 "every" => times.every = Some((key, value, self.span(value))),
-                "missed" => times.missed = Some((key, value, self.word(value, &MISSED))),
+                "missed" => times.missed = Some((key, value, Missed::read(self, value))),
                 _ => overlays = Some(self.overlays(value)),
             }
         }
@@ -58,17 +56,15 @@ impl Reader<'_> {
         let ends = times.until.as_ref().map(|(_, place, _)| self.origin(*place));
         let when = self.when(value, times)?;
         let Some(name) = name else {
-            self.wrong(
+            return self.refuse(
                 value,
                 "a schedule has a name".to_owned(),
                 "name = \"night\", as the history shows it",
             );
-            return None;
         };
         let Some(overlays) = overlays.filter(|overlays| !overlays.is_empty()) else {
             let what = format!("schedule '{}' changes nothing", name.value);
-            self.wrong(value, what, "groups.NAME = { cpus = 4 }");
-            return None;
+            return self.refuse(value, what, "groups.NAME = { cpus = 4 }");
         };
         Some(Schedule { name: name.value, when, until: ends, overlays, origin: name.origin })
     }
@@ -133,8 +129,7 @@ impl Reader<'_> {
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if text.is_empty() || text.len() > 64 || !text.chars().all(is_allowed) {
             let what = format!("'{}' is no name of a schedule", cut(text));
-            self.wrong(value, what, "letters, digits, -, _ and ., at most 64 of them");
-            return None;
+            return self.refuse(value, what, "letters, digits, -, _ and ., at most 64 of them");
         }
         Some(Spanned::new(text.to_owned(), self.origin(value)))
     }
@@ -143,10 +138,7 @@ impl Reader<'_> {
         let text = self.text(value, "a calendar, such as \"Mon..Fri 22:00\"")?;
         match text.parse::<Calendar>() {
             Ok(calendar) => Some(calendar),
-            Err(error) => {
-                self.wrong(value, error.to_string(), &error.hint);
-                None
-            }
+            Err(error) => self.refuse(value, error.to_string(), &error.hint),
         }
     }
 
@@ -184,8 +176,7 @@ impl Reader<'_> {
             _ => {
                 let hint =
                     "such as { unit = \"backup.service\", state = \"active\" } or { process = \"pg_dump\" }";
-                self.wrong(value, "an event is of a unit or of a process".to_owned(), hint);
-                None
+                self.refuse(value, "an event is of a unit or of a process".to_owned(), hint)
             }
         }
     }
@@ -204,8 +195,7 @@ impl Reader<'_> {
                 Err(error) if !has_kind => error.hint(),
                 _ => "one unit with its kind, such as \"backup.service\"".to_owned(),
             };
-            self.wrong(value, format!("'{}' is no name of a unit", cut(text)), &hint);
-            return None;
+            return self.refuse(value, format!("'{}' is no name of a unit", cut(text)), &hint);
         }
         Some(text.to_owned())
     }
@@ -215,13 +205,11 @@ impl Reader<'_> {
         let is_path = text.starts_with('/');
         if text.is_empty() || text.contains(char::is_control) || (text.contains('/') && !is_path) {
             let what = format!("'{}' is no program", cut(text));
-            self.wrong(value, what, "a name such as \"pg_dump\", or a path from the root");
-            return None;
+            return self.refuse(value, what, "a name such as \"pg_dump\", or a path from the root");
         }
         if !is_path && text.len() > LONGEST_NAME {
             let what = format!("the kernel cuts names of processes to {LONGEST_NAME} bytes");
-            self.wrong(value, what, "give the program's path from the root");
-            return None;
+            return self.refuse(value, what, "give the program's path from the root");
         }
         Some(text.to_owned())
     }

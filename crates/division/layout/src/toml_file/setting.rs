@@ -5,11 +5,10 @@ use settings::{Kind, NamedSetting};
 use toml::de::DeValue;
 
 use super::range::is_bound;
-use super::value::{kind, whole};
-use super::{Name, Reader, Table, Value, entries};
 use crate::collect::Collector;
 use crate::diagnostic::Diagnostic;
 use crate::names::{AnyMachine, cut};
+use crate::reader::{Name, Reader, Table, Value, entries, kind, whole};
 
 impl Reader<'_> {
     /// Takes a key that is the name of a setting or the beginning of one.
@@ -60,7 +59,7 @@ impl Reader<'_> {
         }
         if let (Some(found), false) = (&found, bounds.is_empty()) {
             match parts.first() {
-                Some((key, _)) => self.unknown_key_of(key, "beside min and max", &["min", "max"]),
+                Some((key, _)) => self.unknown_key(key, "beside min and max", &["min", "max"]),
                 None => self.range(found.clone(), key, &bounds, value, into),
             }
             return;
@@ -85,7 +84,7 @@ impl Reader<'_> {
         for (key, value) in parts {
             let name = &**key.get_ref();
             if quota_and_period && !matches!(name, "quota" | "period") {
-                self.unknown_key_of(key, &format!("in '{}'", found.name), &["quota", "period"]);
+                self.unknown_key(key, &format!("in '{}'", found.name), &["quota", "period"]);
             } else if name.contains(|c: char| c.is_whitespace() || c == ';') || name.is_empty() {
                 let error = Diagnostic::error(format!("'{}' can't be a device or name here", cut(name)));
                 self.error(error.at(self.origin(key)).hint("use MAJOR:MINOR, as `lsblk` prints it"));
@@ -122,8 +121,7 @@ impl Reader<'_> {
     fn value_text(&mut self, found: &NamedSetting, value: &Value<'_>) -> Option<String> {
         if matches!(value.get_ref(), DeValue::Boolean(_)) && found.setting.kind != Kind::Flag {
             let expected = found.setting.kind.syntax();
-            self.wrong(value, format!("{}: expected {expected}, found a boolean", found.name), "");
-            return None;
+            return self.refuse(value, format!("{}: expected {expected}, found a boolean", found.name), "");
         }
         let DeValue::Array(values) = value.get_ref() else { return self.scalar(value) };
         let texts: Vec<_> = values.iter().map(|value| self.scalar(value)).collect();
@@ -143,8 +141,7 @@ impl Reader<'_> {
             DeValue::Boolean(on) => Some(if *on { "1" } else { "0" }.to_owned()),
             other => {
                 let found = kind(other);
-                self.wrong(value, format!("expected a string, a number or a boolean, found {found}"), "");
-                None
+                self.refuse(value, format!("expected a string, a number or a boolean, found {found}"), "")
             }
         }
     }

@@ -431,5 +431,5 @@ fn several_systemd_sections_are_kept() {
     let desired =
         cgconfig("systemd { slice = a.slice; } systemd { slice = b.slice; scope = b.scope; pid = 17; }");
     assert_eq!(desired.systemd.len(), 2);
-    assert_eq!(desired.systemd[1].value.pid, Some(17));
+    assert_eq!(desired.systemd[1].value.pid.map(|pid| pid.0), Some(17));
 }

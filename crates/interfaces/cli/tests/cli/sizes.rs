@@ -18,7 +18,6 @@ const OF_FILE: usize = 600;
 const LONG: &[(&str, &str)] = &[
     ("cli/tests/cli/refusals.rs", "a table: what is refused, with the message"),
     ("plan/tests/plan/lints.rs", "a table: each kind of lint, where it is and beside it"),
-    ("layout/src/keys.rs", "a table: the keys of the layout file"),
 ];
 
 pub fn trials() -> Vec<Trial> {
