@@ -22,11 +22,11 @@ pub fn markdown() -> String {
         (
             "Which processes belong to a group: `match = [{ … }]`",
             "All keys of one entry must fit.",
-            keys::MATCH,
+            toml_file::MatchTable::KEYS,
         ),
         ("Templates: `[templates.NAME]`", "Settings stand beside these keys.", keys::TEMPLATE),
-        ("Rules: `[[rules]]`", "", keys::RULE),
-        ("Where a rule leads: `to = [{ … }]`", "", keys::TO),
+        ("Rules: `[[rules]]`", "", &toml_file::RULE),
+        ("Where a rule leads: `to = [{ … }]`", "", toml_file::ToTable::KEYS),
         (
             "What changes by itself: `[[schedule]]`",
             "A schedule has one of `at`, `after` and `on`. More about each in [schedules.md](schedules.md).",

@@ -7,8 +7,10 @@ use serde_json::json;
 use crate::demand::{CpuDemand, MemDemand, Placement, Pool, Smt};
 use crate::desired::{Assertions, Keep, Power, Reserve, Systemd};
 use crate::isolate::{Isolate, knobs_schema};
-use crate::people::{Account, Person, TASKS_KEYS};
+use crate::matcher::Matcher;
+use crate::people::{Person, TASKS_KEYS};
 use crate::reader::{Key, Keyed as _, Takes as _, object, one_or_more};
+use crate::rule::Rule;
 
 /// At the top of the file.
 pub(crate) const TOP: &[Key] = &[
@@ -26,7 +28,7 @@ pub(crate) const TOP: &[Key] = &[
     ),
     Key::new(
         "rules",
-        || one_or_more(object(RULE)),
+        || one_or_more(Rule::schema()),
         "[{ user = \"oracle\", to = \"oltp1\" }]",
         "Which processes go to which group. The first rule that matches counts; the groups' own `match` come after all rules",
     ),
@@ -232,7 +234,7 @@ pub(crate) const GROUP: &[Key] = &[
     ADMIN,
     Key::new(
         "match",
-        || one_or_more(object(MATCH)),
+        || one_or_more(Matcher::schema()),
         "[{ user = \"oracle\" }, { group = \"dba\", process = \"ora_*\" }]",
         "Which processes belong to it, wherever they start: those that fit one of these",
     ),
@@ -308,164 +310,10 @@ pub(crate) const LATENCY: &[Key] = &[
     ),
 ];
 
-const MATCH_USER: Key = Key::new(
-    "user",
-    Account::schema,
-    "\"oracle\" · 1001 · \"*\"",
-    "Whose the process is, by name or number; \"*\" is anyone",
-);
-const MATCH_GROUP: Key = Key::new(
-    "group",
-    Account::schema,
-    "\"dba\"",
-    "The user is in this group of the system, primary or listed; instead of `user`",
-);
-const MATCH_PROCESS: Key = Key::new(
-    "process",
-    String::schema,
-    "\"/usr/bin/fio\" · \"fio\" · \"ora_*\" · \"*/bin/ora*\"",
-    "The program: a path, or a name; * is any text",
-);
-
-const MATCH_COMMAND: Key = Key::new(
-    "command",
-    String::schema,
-    "\"postgres: .*(autovacuum|archiver)\" · '--role=(db|web)\\b'",
-    "A regular expression that occurs in the command line, words parted by spaces",
-);
-const MATCH_PARENT: Key =
-    Key::new("parent", String::schema, "\"cron\"", "The program of its parent, as `process`");
-const MATCH_ANCESTOR: Key = Key::new(
-    "ancestor",
-    String::schema,
-    "\"/usr/sbin/sshd\"",
-    "The program of any that it descends from, as `process`",
-);
-const MATCH_SESSION: Key = Key::new(
-    "session",
-    String::schema,
-    "\"bash\"",
-    "The program of its session's leader (setsid(2): mostly a login shell or daemon), as `process`",
-);
-const MATCH_UNIT: Key = Key::new(
-    "unit",
-    String::schema,
-    "\"session-*.scope\"",
-    "The unit of systemd that it is in; * is any text. Processes of a service are never moved: systemd would lose them",
-);
-const MATCH_CONTAINER: Key = Key::new(
-    "container",
-    String::schema,
-    "\"*\" · \"4f5e6d*\"",
-    "The container that it is in, by number, or by name where the group has that; * is any text",
-);
-const MATCH_ENVIRONMENT: Key = Key::new(
-    "environment",
-    || json!({ "type": "object", "additionalProperties": String::schema() }),
-    "{ ORACLE_SID = \"prod*\" }",
-    "Variables of the environment that its program began with; * is any text",
-);
-const MATCH_IN: Key = Key::new(
-    "in",
-    String::schema,
-    "\"batch/*\" · \"/user.slice/*\"",
-    "The group that it is in already, in any hierarchy; with a slash before it from the hierarchy's root; * is any text",
-);
-const MATCH_ANY: Key = Key::new(
-    "any",
-    || one_or_more(json!({ "$ref": "#/$defs/match" })),
-    "[{ process = \"fio\" }, { parent = \"fio\" }]",
-    "At least one of these fits",
-);
-const MATCH_NOT: Key = Key::new(
-    "not",
-    || one_or_more(json!({ "$ref": "#/$defs/match" })),
-    "{ user = \"root\" } · [{ process = \"sshd\" }, { unit = \"cron.service\" }]",
-    "None of these fits",
-);
-
-const MATCH_STRICT: Key = Key::new(
-    "strict",
-    bool::schema,
-    "true",
-    "The program never runs an instruction outside its group: the daemon delays its start until it has been moved. `process` is then a path, and the rule has no condition that is known only after the start (`command`, `environment`)",
-);
-
-/// Of an entry of `match`.
-pub(crate) const MATCH: &[Key] = &[
-    MATCH_USER,
-    MATCH_GROUP,
-    MATCH_PROCESS,
-    MATCH_COMMAND,
-    MATCH_PARENT,
-    MATCH_ANCESTOR,
-    MATCH_SESSION,
-    MATCH_UNIT,
-    MATCH_CONTAINER,
-    MATCH_ENVIRONMENT,
-    MATCH_IN,
-    MATCH_ANY,
-    MATCH_NOT,
-    MATCH_STRICT,
-];
-
-/// Of an entry of `rules`.
-pub(crate) const RULE: &[Key] = &[
-    MATCH_USER,
-    MATCH_GROUP,
-    MATCH_PROCESS,
-    MATCH_COMMAND,
-    MATCH_PARENT,
-    MATCH_ANCESTOR,
-    MATCH_SESSION,
-    MATCH_UNIT,
-    MATCH_CONTAINER,
-    MATCH_ENVIRONMENT,
-    MATCH_IN,
-    MATCH_ANY,
-    MATCH_NOT,
-    MATCH_STRICT,
-    Key::new(
-        "to",
-        || json!({ "anyOf": [String::schema(), object(TO), { "type": "array", "items": object(TO) }] }),
-        "\"db/%u\" · [{ group = \"fast\", controllers = [\"cpu\"] }, { group = \"big\", controllers = [\"memory\"] }]",
-        "The group that such processes are put into, with the codes of templates; or one for some controllers each",
-    ),
-    Key::new(
-        "controllers",
-        || one_or_more(String::schema()),
-        "[\"cpu\", \"memory\"]",
-        "For these controllers only [default: all]",
-    ),
-    Key::new(
-        "ignore",
-        bool::schema,
-        "true",
-        "Leave such processes where they are, and look at no further rule",
-    ),
-    Key::new(
-        "ignore_rt",
-        bool::schema,
-        "true",
-        "Leave them where they are while they are scheduled in real time",
-    ),
-];
-
-/// Of an entry of a rule's `to`.
-pub(crate) const TO: &[Key] = &[
-    Key::new("group", String::schema, "\"fast\"", "The group, with the codes of templates"),
-    Key::new(
-        "controllers",
-        || one_or_more(String::schema()),
-        "[\"cpu\"]",
-        "For these controllers [default: all]",
-    ),
-];
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::toml_file::{Bounds, CpuTable, MemTable};
+    use crate::toml_file::{Bounds, CpuTable, MatchTable, MemTable, RULE, ToTable};
     use crate::{Source, read_toml, render};
 
     const GROUPS: &str = "[groups.oltp1]\ncpus = 1\n[groups.batch]\ncpus = 1\n";
@@ -560,9 +408,9 @@ mod tests {
             ("MEM_SPEC", MemTable::KEYS),
             ("TASKS_KEYS", &Person::KEYS[..TASKS_KEYS]),
             ("ADMIN_KEYS", Person::KEYS),
-            ("MATCH", MATCH),
-            ("RULE", RULE),
-            ("TO", TO),
+            ("MATCH", MatchTable::KEYS),
+            ("RULE", &RULE),
+            ("TO", ToTable::KEYS),
             ("SCHEDULE", SCHEDULE),
             ("ON", ON),
             ("RESERVE", Reserve::KEYS),

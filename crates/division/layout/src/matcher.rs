@@ -14,7 +14,7 @@ pub struct Matcher {
     pub who: Who,
     /// Which program it runs; any where not said.
     pub process: Option<Process>,
-    /// What else must hold, in the order it was said.
+    /// What else must hold.
     pub also: Vec<Condition>,
     /// Such a program never runs an instruction elsewhere: its start waits until it is in its group. Only with
     /// [`Process::Path`] and conditions that are known before the start; never of an inner one ([`Condition::inner`]).

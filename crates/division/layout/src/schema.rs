@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use settings::{Access, Key as SettingKey, Kind, Setting, Unit, Version};
 
 use crate::assigned::PROTECTED;
-use crate::keys;
-use crate::reader::{Key, described, object};
+use crate::reader::{Key, Takes as _, described};
+use crate::{keys, toml_file};
 
 const SIZE: &str = "<size>";
 const SIZES: &str = "^[0-9]+(KB|MB|GB)$";
@@ -50,7 +50,7 @@ pub fn schema() -> String {
             "group": group,
             "template": body(keys::TEMPLATE, &settings),
             "defaults": body(keys::DEFAULTS, &settings),
-            "match": object(keys::MATCH),
+            "match": toml_file::MatchTable::schema(),
             "scalar": { "type": ["string", "integer", "number", "boolean"] },
         },
     });

@@ -3,7 +3,6 @@
 mod cgconfig;
 mod cgrules;
 mod cgset;
-mod conditions;
 mod systemd;
 mod toml;
 mod writes;

@@ -5,15 +5,15 @@ use std::fmt::Write as _;
 use schedule::{Event, Missed, When, span_text};
 use settings::{Fidelity, Side, Version, Via};
 
-use super::conditions::matcher_pairs;
 use crate::assigned::Assigned;
 use crate::desired::{Defaults, Demands, Desired};
 use crate::isolate::knob;
 use crate::latency::{EVERY, Latency, LatencySource, LatencyUnit};
 use crate::origin::Spanned;
 use crate::reader::{Keyed as _, Pairs, Takes, array, table, text, toml_key as key};
-use crate::rule::{Controllers, Rule, Subsystem, Target};
+use crate::rule::Rule;
 use crate::scheduled::{Overlay, Schedule};
+use crate::toml_file::rule_pairs;
 
 /// What is desired as a layout file; read again, it is the same.
 pub fn to_toml(desired: &Desired) -> String {
@@ -40,8 +40,7 @@ pub fn to_toml(desired: &Desired) -> String {
     for group in groups {
         out.header(&format!("groups.{}", key(&group.name.to_string())));
         out.demands(&group.demands, &desired.defaults);
-        let matches: Vec<String> =
-            group.matches.iter().map(|matcher| table(&matcher_pairs(matcher))).collect();
+        let matches: Vec<String> = group.matches.iter().filter_map(Takes::write).collect();
         if !matches.is_empty() {
             out.line("match", &array(&matches));
         }
@@ -205,25 +204,7 @@ impl Writer {
     fn rule(&mut self, rule: &Rule) {
         let gap = if self.text.is_empty() { "" } else { "\n" };
         let _ = writeln!(self.text, "{gap}[[rules]]");
-        let mut pairs = matcher_pairs(&rule.matcher);
-        match rule.targets.as_slice() {
-            [] => {}
-            [Target { controllers, group, .. }] => {
-                pairs.push(("to", text(&group.to_string())));
-                pairs.extend(controller_list(controllers).map(|list| ("controllers", list)));
-            }
-            several => {
-                let tables = several.iter().map(|target| {
-                    let mut pairs = vec![("group", text(&target.group.to_string()))];
-                    pairs.extend(controller_list(&target.controllers).map(|list| ("controllers", list)));
-                    table(&pairs)
-                });
-                pairs.push(("to", array(&tables.collect::<Vec<_>>())));
-            }
-        }
-        pairs.extend(rule.ignore.then(|| ("ignore", "true".to_owned())));
-        pairs.extend(rule.ignore_rt.then(|| ("ignore_rt", "true".to_owned())));
-        pairs.iter().for_each(|(key, value)| self.line(key, value));
+        rule_pairs(rule).iter().for_each(|(key, value)| self.line(key, value));
     }
 }
 
@@ -295,11 +276,6 @@ fn value(value: &str) -> String {
         Ok(number) if number.to_string() == value => value.to_owned(),
         _ => text(value),
     }
-}
-
-fn controller_list(controllers: &Controllers) -> Option<String> {
-    let Controllers::These(these) = controllers else { return None };
-    Some(array(&these.iter().map(|name: &Subsystem| text(&name.to_string())).collect::<Vec<_>>()))
 }
 
 /// A setting's value, or the two that it is between.

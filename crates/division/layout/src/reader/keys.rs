@@ -5,7 +5,6 @@ use serde_json::{Map, Value as Json, json};
 use toml::de::DeValue;
 
 use super::{Name, Pairs, Reader, Takes, Value, entries};
-use crate::origin::Spanned;
 
 /// One key of a table of the file.
 #[derive(Debug, Clone, Copy)]
@@ -157,12 +156,18 @@ impl Key {
 impl Reader<'_> {
     /// A table as a struct; `place` says in words where an unknown key is, and `known` may be some of the struct's keys.
     pub(crate) fn keyed<T: Keyed>(&mut self, value: &Value<'_>, place: &str, known: &[Key]) -> Option<T> {
+        let entries = self.table(value, place, known)?;
+        Some(self.entries(&entries))
+    }
+
+    /// Entries as a struct; those with other keys are left to others.
+    pub(crate) fn entries<T: Keyed>(&mut self, entries: &[(&Name<'_>, &Value<'_>)]) -> T {
         let mut table = T::default();
-        for (key, value) in self.table(value, place, known)? {
+        for (key, value) in entries {
             self.key = key.span();
             table.take(key.get_ref(), self, value);
         }
-        Some(table)
+        table
     }
 
     /// A table's entries, those with unknown keys reported and left out.
@@ -187,9 +192,9 @@ impl Reader<'_> {
         Some(known_entries)
     }
 
-    /// An array of structs, or one in place of it; those that are wrong are reported and left out.
-    pub(crate) fn each<T: Keyed + Takes>(&mut self, value: &Value<'_>) -> Vec<Spanned<T>> {
-        let tables = self.tables(value, T::KEYS);
+    /// An array of tables of some keys, or one in place of it; those that are wrong are reported and left out.
+    pub(crate) fn each<T: Takes>(&mut self, value: &Value<'_>, known: &[Key]) -> Vec<T> {
+        let tables = self.tables(value, known);
         tables.into_iter().filter_map(|value| Takes::read(self, value)).collect()
     }
 

@@ -6,7 +6,7 @@ mod value;
 mod written;
 
 pub(crate) use keys::{Key, Keyed, described, keyed, name, names, object, one_or_more};
-pub(crate) use value::{Number, Word, kind, whole};
+pub(crate) use value::{Number, Said, Word, kind, takes_text, whole};
 pub(crate) use written::{Pairs, array, table, text, toml_key};
 
 use std::collections::BTreeSet;
@@ -37,8 +37,11 @@ pub(crate) struct Reader<'r> {
 
 /// What a key takes.
 pub(crate) trait Takes: Sized {
-    /// As a JSON schema, for editors.
-    fn schema() -> serde_json::Value;
+    /// As a JSON schema, for editors; a text where nothing is said.
+    fn schema() -> serde_json::Value {
+        serde_json::json!({ "type": "string" })
+    }
+
     /// `None` if the value is something else, which is reported.
     fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Self>;
     /// As TOML; `None` if it is what holds without the key.

@@ -7,6 +7,7 @@ use toml::de::DeValue;
 
 use super::{Reader, Takes, Value, did_you_mean, text};
 use crate::names::cut;
+use crate::origin::Origin;
 
 impl Reader<'_> {
     pub(crate) fn text<'v>(&mut self, value: &'v Value<'_>, expected: &str) -> Option<&'v str> {
@@ -126,10 +127,6 @@ impl Takes for () {
 }
 
 impl Takes for String {
-    fn schema() -> Json {
-        json!({ "type": "string" })
-    }
-
     fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<String> {
         reader.text(value, "a name in quotes").map(str::to_owned)
     }
@@ -210,3 +207,57 @@ impl<T: Word> Takes for T {
         T::WORDS.iter().find(|(_, meaning)| meaning == self).map(|(word, _)| text(word))
     }
 }
+
+/// What a key says, with the places of both, also where it is something else: for complaints about keys that stand beside
+/// others.
+#[derive(Debug, Clone)]
+pub(crate) struct Said<T> {
+    pub key: Origin,
+    pub at: Origin,
+    pub value: Option<T>,
+}
+
+impl<T> Said<T> {
+    /// To be written.
+    pub(crate) fn of(value: T) -> Said<T> {
+        let nowhere = Origin::outside_files("");
+        Said { key: nowhere.clone(), at: nowhere, value: Some(value) }
+    }
+}
+
+impl<T: Takes> Takes for Said<T> {
+    fn schema() -> Json {
+        T::schema()
+    }
+
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Said<T>> {
+        let (key, at) = (reader.places.origin(reader.key.clone()), reader.origin(value));
+        Some(Said { key, at, value: T::read(reader, value) })
+    }
+
+    fn write(&self) -> Option<String> {
+        self.value.write()
+    }
+}
+
+/// What is written as a text: what is expected where there is none, and either the value or what is wrong with a hint.
+macro_rules! takes_text {
+    ($type:ty, $expected:literal, $of:expr) => {
+        impl $crate::reader::Takes for $type {
+            fn read(
+                reader: &mut $crate::reader::Reader<'_>,
+                value: &$crate::reader::Value<'_>,
+            ) -> Option<$type> {
+                let of: fn(&str) -> Result<$type, (String, String)> = $of;
+                of(reader.text(value, $expected)?)
+                    .map_err(|(message, hint)| reader.wrong(value, message, &hint))
+                    .ok()
+            }
+
+            fn write(&self) -> Option<String> {
+                Some($crate::reader::text(&self.to_string()))
+            }
+        }
+    };
+}
+pub(crate) use takes_text;

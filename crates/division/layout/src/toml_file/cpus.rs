@@ -10,7 +10,9 @@ use units::{IdSet, Limit, NodeSet};
 
 use crate::demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, Near, Placement, Pool, Smt};
 use crate::names::cut;
-use crate::reader::{Keyed as _, Number, Reader, Takes, Value, array, keyed, one_or_more, table, text};
+use crate::reader::{
+    Keyed as _, Number, Reader, Takes, Value, array, keyed, one_or_more, table, takes_text, text,
+};
 
 /// As cgroup v2's weights.
 const MOST_WEIGHT: u32 = 10_000;
@@ -248,19 +250,10 @@ impl Takes for Vec<Near> {
     }
 }
 
-impl Takes for GroupName {
-    fn schema() -> Json {
-        String::schema()
-    }
+takes_text!(GroupName, "the name of a group", group_name);
 
-    fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<GroupName> {
-        let text = reader.text(value, "the name of a group")?;
-        reader.checked_name(text, value)
-    }
-
-    fn write(&self) -> Option<String> {
-        Some(text(&self.to_string()))
-    }
+fn group_name(text: &str) -> Result<GroupName, (String, String)> {
+    GroupName::new(text).map_err(|error| (error.to_string(), error.hint()))
 }
 
 impl Reader<'_> {
@@ -382,7 +375,10 @@ impl Reader<'_> {
                 let number = device.parse::<settings::DeviceNumber>().is_ok();
                 (number || device.starts_with('/')).then(|| Near::Device(device.to_owned()))
             }
-            Some(("group", name)) => return self.checked_name(name, value).map(Near::Group),
+            Some(("group", name)) => {
+                let name = group_name(name).map_err(|(message, hint)| self.wrong(value, message, &hint));
+                return name.ok().map(Near::Group);
+            }
             _ => None,
         };
         if near.is_none() {
@@ -390,10 +386,6 @@ impl Reader<'_> {
             self.wrong(value, format!("'{}' is nothing to be near to", cut(text)), hint);
         }
         near
-    }
-
-    fn checked_name(&mut self, name: &str, value: &Value<'_>) -> Option<GroupName> {
-        GroupName::new(name).map_err(|error| self.wrong(value, error.to_string(), &error.hint())).ok()
     }
 }
 

@@ -3,13 +3,13 @@
 use settings::GroupName;
 use toml::de::DeValue;
 
+use super::matching::MatchTable;
 use crate::assigned::Assigned;
 use crate::collect::{Collector, Twice};
 use crate::demand::{Placement, Pool, Smt};
 use crate::desired::{Defaults, Group, Template};
 use crate::diagnostic::Diagnostic;
 use crate::keys;
-use crate::matcher::Matcher;
 use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::pattern::{NamePattern, PatternError};
@@ -55,7 +55,7 @@ impl Reader<'_> {
         let place = format!("in group '{name}'");
         for (key, value) in entries(table) {
             match &**key.get_ref() {
-                "match" => matches = self.matches(value),
+                "match" => matches = self.each(value, MatchTable::KEYS),
                 "groups" => below = Some(value),
                 _ => self.demand(key, value, &place, keys::GROUP, &mut body),
             }
@@ -258,10 +258,5 @@ impl Reader<'_> {
             }
         }
         found
-    }
-
-    fn matches(&mut self, value: &Value<'_>) -> Vec<Matcher> {
-        let tables = self.tables(value, keys::MATCH);
-        tables.into_iter().filter_map(|value| self.matcher(value)).collect()
     }
 }

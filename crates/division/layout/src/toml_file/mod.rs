@@ -1,12 +1,13 @@
 //! Our own TOML into a draft. The TOML itself is read by the `toml` crate, which goes on after an error; what stands in
 //! it is read here, by hand rather than by `serde`, since that stops at the first thing that is wrong.
 
-mod conditions;
 mod cpus;
 mod group;
 mod isolate;
 mod latency;
 mod machine;
+mod matching;
+mod people;
 mod range;
 mod rules;
 mod schedules;
@@ -16,15 +17,17 @@ mod syntax;
 pub(crate) use cpus::{CpuTable, MemTable};
 pub use latency::http_address;
 pub(crate) use machine::Bounds;
+pub(crate) use matching::MatchTable;
+pub(crate) use rules::{RULE, ToTable, rule_pairs};
 
 use toml::de::DeTable;
 
-use crate::desired::Power;
+use crate::desired::{Power, Systemd};
 use crate::diagnostic::{Diagnostic, Report};
 use crate::keys;
 use crate::merge::Draft;
 use crate::names::{Names, cut};
-use crate::reader::{Name, Reader, Table, Takes, entries, names};
+use crate::reader::{Keyed as _, Name, Reader, Table, Takes, entries, names};
 use crate::source::{Places, Source};
 
 /// Reads one file; all that is wrong is reported.
@@ -59,7 +62,7 @@ impl Reader<'_> {
             let name = &**key.get_ref();
             match name {
                 "groups" | "templates" => {}
-                "rules" => desired.rules = self.rules(value),
+                "rules" => desired.rules = self.each(value, &RULE),
                 "schedule" => desired.schedules = self.schedules(value),
                 "mounts" => desired.mounts = self.mounts(value),
                 "reserve" => desired.reserve = self.reserve(value),
@@ -67,7 +70,7 @@ impl Reader<'_> {
                 "isolate" => desired.isolate = self.machine_knobs(value),
                 "host" => desired.assertions = self.assertions(value),
                 "defaults" => desired.defaults = self.defaults(value),
-                "systemd" => desired.systemd = self.each(value),
+                "systemd" => desired.systemd = self.each(value, Systemd::KEYS),
                 _ => self.unknown_top(key),
             }
             if let Some(single) = SINGLE.into_iter().find(|single| *single == name) {
