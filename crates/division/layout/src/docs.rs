@@ -6,16 +6,16 @@ use std::fmt::Write as _;
 use crate::desired::{Assertions, Power, Reserve, Systemd};
 use crate::people::{Person, TASKS_KEYS};
 use crate::reader::{Key, Keyed as _};
-use crate::{keys, toml_file};
+use crate::toml_file;
 
 /// The page, ending with a newline.
 pub fn markdown() -> String {
     let mut page = INTRODUCTION.to_owned();
     let sections = [
-        ("At the top of the file", "", keys::TOP),
-        ("Groups: `[groups.NAME]`", "Settings stand beside these keys.", keys::GROUP),
+        ("At the top of the file", "", toml_file::TOP),
+        ("Groups: `[groups.NAME]`", "Settings stand beside these keys.", toml_file::GROUP),
         ("CPUs: `cpus = { … }`", "", toml_file::CpuTable::KEYS),
-        ("Latency: `latency = { … }`", "One of `command`, `log` and `prometheus`.", keys::LATENCY),
+        ("Latency: `latency = { … }`", "One of `command`, `log` and `prometheus`.", toml_file::LATENCY),
         ("Memory nodes: `mems = { … }`", "", toml_file::MemTable::KEYS),
         ("Who may put tasks in: `tasks = { … }`", "", &Person::KEYS[..TASKS_KEYS]),
         ("Who may change settings: `admin = { … }`", "", Person::KEYS),
@@ -24,21 +24,25 @@ pub fn markdown() -> String {
             "All keys of one entry must fit.",
             toml_file::MatchTable::KEYS,
         ),
-        ("Templates: `[templates.NAME]`", "Settings stand beside these keys.", keys::TEMPLATE),
+        ("Templates: `[templates.NAME]`", "Settings stand beside these keys.", &toml_file::TEMPLATE),
         ("Rules: `[[rules]]`", "", &toml_file::RULE),
         ("Where a rule leads: `to = [{ … }]`", "", toml_file::ToTable::KEYS),
         (
             "What changes by itself: `[[schedule]]`",
             "A schedule has one of `at`, `after` and `on`. More about each in [schedules.md](schedules.md).",
-            keys::SCHEDULE,
+            toml_file::SCHEDULE,
         ),
-        ("Events: `on = { … }`", "", keys::ON),
-        ("Groups of a schedule: `groups.NAME = { … }`", "Settings stand beside these keys.", keys::SCHEDULED),
+        ("Events: `on = { … }`", "", toml_file::ON),
+        (
+            "Groups of a schedule: `groups.NAME = { … }`",
+            "Settings stand beside these keys.",
+            &toml_file::SCHEDULED,
+        ),
         ("Reserved for the rest of the system: `[reserve]`", "", Reserve::KEYS),
         ("Power saving: `[power]`", "", Power::KEYS),
         ("The right machine: `[host]`", "", Assertions::KEYS),
         ("What is expected: `{ … }`", "Of memory, both take sizes.", toml_file::Bounds::<usize>::KEYS),
-        ("Defaults: `[defaults]`", "Settings stand beside these keys.", keys::DEFAULTS),
+        ("Defaults: `[defaults]`", "Settings stand beside these keys.", &toml_file::DEFAULTS),
         ("libcgroup's `[[systemd]]`", "", Systemd::KEYS),
     ];
     page.push_str("\n## All keys\n");

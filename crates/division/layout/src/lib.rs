@@ -25,7 +25,6 @@ mod selector;
 mod unit_name;
 
 mod collect;
-mod keys;
 
 mod needs;
 mod words;

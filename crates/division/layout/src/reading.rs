@@ -7,7 +7,7 @@ use crate::merge::{Draft, merge};
 use crate::names::Names;
 use crate::overlay::check_schedules;
 use crate::source::{Places, Source};
-use crate::{cgconfig, cgrules, keys, reader, toml_file};
+use crate::{cgconfig, cgrules, reader, toml_file};
 
 /// What came out of reading configurations.
 #[derive(Debug, Clone)]
@@ -97,7 +97,7 @@ fn is_toml_key(rest: &str) -> bool {
 }
 
 fn read_with(sources: &[Source], read: impl Fn(&Source, &mut Names, &mut Report) -> Draft) -> Reading {
-    let (mut names, mut report) = (Names::new(reader::names(keys::GROUP)), Report::default());
+    let (mut names, mut report) = (Names::new(reader::names(toml_file::GROUP)), Report::default());
     let drafts = sources.iter().map(|source| read(source, &mut names, &mut report)).collect();
     let desired = merge(drafts, &mut report);
     check(&desired, &mut report);

@@ -9,7 +9,7 @@ use settings::{Access, Key as SettingKey, Kind, Setting, Unit, Version};
 
 use crate::assigned::PROTECTED;
 use crate::reader::{Key, Takes as _, described};
-use crate::{keys, toml_file};
+use crate::toml_file;
 
 const SIZE: &str = "<size>";
 const SIZES: &str = "^[0-9]+(KB|MB|GB)$";
@@ -17,7 +17,7 @@ const SIZES: &str = "^[0-9]+(KB|MB|GB)$";
 /// The schema (draft 2020-12), pretty, ending with a newline.
 pub fn schema() -> String {
     let settings = names_tree();
-    let mut group = body(keys::GROUP, &settings);
+    let mut group = body(toml_file::GROUP, &settings);
     // a group's groups are groups
     group["properties"]["groups"] = json!({
         "description": group["properties"]["groups"]["description"],
@@ -25,7 +25,7 @@ pub fn schema() -> String {
         "additionalProperties": { "$ref": "#/$defs/group" },
     });
     let mut top = Map::new();
-    for key in keys::TOP {
+    for key in toml_file::TOP {
         let of_groups = |name: &str| json!({ "type": "object", "additionalProperties": { "$ref": name } });
         let shape = match key.name {
             "groups" => of_groups("#/$defs/group"),
@@ -48,8 +48,8 @@ pub fn schema() -> String {
                 (anchor(name), described(value_schema(setting), setting.doc))
             }).collect::<Map<_, _>>(),
             "group": group,
-            "template": body(keys::TEMPLATE, &settings),
-            "defaults": body(keys::DEFAULTS, &settings),
+            "template": body(&toml_file::TEMPLATE, &settings),
+            "defaults": body(&toml_file::DEFAULTS, &settings),
             "match": toml_file::MatchTable::schema(),
             "scalar": { "type": ["string", "integer", "number", "boolean"] },
         },

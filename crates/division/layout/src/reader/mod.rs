@@ -1,11 +1,11 @@
 //! The reader of layouts by their types: what a key takes ([`Takes`]), which keys a table has ([`Keyed`], made by
 //! [`keyed!`] from a struct), and complaints at their places. It knows no key.
 
-mod keys;
+mod table;
 mod value;
 mod written;
 
-pub(crate) use keys::{Key, Keyed, described, keyed, name, names, object, one_or_more};
+pub(crate) use table::{Key, Keyed, described, keyed, keys, name, names, object, one_or_more};
 pub(crate) use value::{Number, Said, Word, kind, takes_text, whole};
 pub(crate) use written::{Pairs, array, table, text, toml_key};
 

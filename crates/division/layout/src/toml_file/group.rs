@@ -3,13 +3,13 @@
 use settings::GroupName;
 use toml::de::DeValue;
 
+use super::keys;
 use super::matching::MatchTable;
 use crate::assigned::Assigned;
 use crate::collect::{Collector, Twice};
 use crate::demand::{Placement, Pool, Smt};
 use crate::desired::{Defaults, Group, Template};
 use crate::diagnostic::Diagnostic;
-use crate::keys;
 use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::pattern::{NamePattern, PatternError};
@@ -77,7 +77,7 @@ impl Reader<'_> {
             let mut body = Collector::new(Twice::Refused);
             let place = format!("in template '{}'", cut(key.get_ref()));
             for (key, value) in entries(table) {
-                self.demand(key, value, &place, keys::TEMPLATE, &mut body);
+                self.demand(key, value, &place, &keys::TEMPLATE, &mut body);
             }
             if let Some(name) = self.pattern(key.get_ref(), self.places.origin(key.span())) {
                 into.push(Template { name, demands: body.finish(), origin: self.origin(key) });
@@ -98,7 +98,7 @@ impl Reader<'_> {
                 "smt" => defaults.smt = Smt::read(self, value),
                 "pool" => defaults.pool = Pool::read(self, value),
                 "cpus" | "exclusive" => self.never_by_default(self.places.origin(key.span())),
-                _ => self.demand(key, value, "in the defaults", keys::DEFAULTS, &mut body),
+                _ => self.demand(key, value, "in the defaults", &keys::DEFAULTS, &mut body),
             }
         }
         let demands = body.finish();

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use regex_lite::Regex;
 use units::Micros;
 
+use super::keys;
 use crate::diagnostic::Diagnostic;
-use crate::keys;
 use crate::latency::{EVERY, LEAST_EVERY, Latency, LatencySource, LatencyUnit, MOST_EVERY};
 use crate::names::cut;
 use crate::origin::Spanned;

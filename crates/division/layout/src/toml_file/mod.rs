@@ -4,6 +4,7 @@
 mod cpus;
 mod group;
 mod isolate;
+mod keys;
 mod latency;
 mod machine;
 mod matching;
@@ -15,6 +16,7 @@ mod setting;
 mod syntax;
 
 pub(crate) use cpus::{CpuTable, MemTable};
+pub(crate) use keys::{DEFAULTS, GROUP, LATENCY, ON, SCHEDULE, SCHEDULED, TEMPLATE, TOP};
 pub use latency::http_address;
 pub(crate) use machine::Bounds;
 pub(crate) use matching::MatchTable;
@@ -24,7 +26,6 @@ use toml::de::DeTable;
 
 use crate::desired::{Power, Systemd};
 use crate::diagnostic::{Diagnostic, Report};
-use crate::keys;
 use crate::merge::Draft;
 use crate::names::{Names, cut};
 use crate::reader::{Keyed as _, Name, Reader, Table, Takes, entries, names};
@@ -88,12 +89,12 @@ impl Reader<'_> {
 
     fn unknown_top(&mut self, key: &Name<'_>) {
         let name = &**key.get_ref();
-        let group_key = keys::GROUP.iter().any(|known| known.name == name);
+        let group_key = GROUP.iter().any(|known| known.name == name);
         if group_key || self.names.begins(name) || self.names.find(name).is_some() {
             let error = Diagnostic::error(format!("'{}' stands in no group", cut(name))).at(self.origin(key));
             self.error(error.hint("put it below a line such as [groups.oltp1]"));
             return;
         }
-        self.unknown_key(key, "at the top of the file", &names(keys::TOP));
+        self.unknown_key(key, "at the top of the file", &names(TOP));
     }
 }

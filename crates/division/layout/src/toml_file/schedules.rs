@@ -5,9 +5,9 @@ use std::time::Duration;
 use schedule::{Calendar, Event, Missed, When, parse_span};
 use settings::GroupName;
 
+use super::keys;
 use crate::collect::{Collector, Twice};
 use crate::diagnostic::Diagnostic;
-use crate::keys;
 use crate::names::cut;
 use crate::origin::Spanned;
 use crate::reader::{Name, Reader, Takes as _, Value, entries};
@@ -220,7 +220,7 @@ impl Reader<'_> {
             let mut body = Collector::new(Twice::Refused);
             let place = format!("of a schedule's group '{}'", cut(key.get_ref()));
             for (key, value) in entries(table) {
-                self.demand(key, value, &place, keys::SCHEDULED, &mut body);
+                self.demand(key, value, &place, &keys::SCHEDULED, &mut body);
             }
             let demands = body.finish();
             match GroupName::new(key.get_ref()) {

@@ -14,19 +14,11 @@ pub(crate) struct Key {
     pub schema: fn() -> Json,
     /// Right sides that may stand behind it, as TOML, separated by ` · `.
     pub examples: &'static str,
-    doc: &'static str,
+    /// As it was written.
+    pub doc: &'static str,
 }
 
 impl Key {
-    pub(crate) const fn new(
-        name: &'static str,
-        schema: fn() -> Json,
-        examples: &'static str,
-        doc: &'static str,
-    ) -> Key {
-        Key { name, schema, examples, doc }
-    }
-
     /// One or two sentences without the last full stop.
     pub(crate) fn doc(&self) -> &'static str {
         let doc = self.doc.trim();
@@ -64,12 +56,9 @@ macro_rules! keyed {
 
         impl $(<$of: $bound>)? $crate::reader::Keyed for $table $(<$of>)? {
             const PLACE: &'static str = $place;
-            const KEYS: &'static [$crate::reader::Key] = &[$($crate::reader::Key::new(
-                $crate::reader::name!($field $($key)?),
-                <$takes as $crate::reader::Takes>::schema,
-                $examples,
-                concat!($($doc),+),
-            )),+];
+            const KEYS: &'static [$crate::reader::Key] = $crate::reader::keys! {
+                $($(#[doc = $doc])+ #[takes($examples)] $field $(as $key)?: <$takes as $crate::reader::Takes>::schema,)+
+            };
 
             fn take(
                 &mut self,
@@ -113,6 +102,19 @@ macro_rules! keyed {
     };
 }
 pub(crate) use keyed;
+
+/// The keys of a table that is no struct; each with the schema of what it takes in the place of a type.
+macro_rules! keys {
+    ($($(#[doc = $doc:literal])+ #[takes($examples:literal)] $field:ident $(as $key:literal)?: $schema:expr,)+) => {
+        &[$($crate::reader::Key {
+            name: $crate::reader::name!($field $($key)?),
+            schema: $schema,
+            examples: $examples,
+            doc: concat!($($doc),+),
+        }),+]
+    };
+}
+pub(crate) use keys;
 
 /// A field's name as a key.
 macro_rules! name {
