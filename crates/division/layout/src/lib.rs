@@ -66,6 +66,7 @@ pub use matcher::{Condition, Matcher, Process, Who};
 pub use origin::{Origin, Spanned};
 pub use pattern::{Code, NamePattern, Part, PatternError};
 pub use people::{Account, Mode, Person};
+pub use reader::did_you_mean;
 pub use reading::{Grammar, Reading, read, read_cgconfig, read_cgconfigs, read_cgrules, read_toml};
 pub use rule::{Controllers, Rule, Subsystem, Target};
 pub use scheduled::{Overlay, Schedule};

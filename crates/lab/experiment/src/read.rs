@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use layout::{Diagnostic, Severity, Source};
+use layout::{Diagnostic, Severity, Source, did_you_mean};
 use serde_json::{Map, Value};
 use toml::de::{DeTable, DeValue};
 
@@ -174,7 +174,8 @@ impl Walk<'_> {
                 Some(Some(driver)) => driver.clone(),
                 Some(None) => continue, // the workload has been complained of
                 None => {
-                    let hint = near(name, &self.drivers.keys().map(String::as_str).collect::<Vec<_>>());
+                    let hint =
+                        did_you_mean(name, &self.drivers.keys().map(String::as_str).collect::<Vec<_>>());
                     self.error(key.span(), format!("there is no workload '{name}'"), Some(hint));
                     continue;
                 }
@@ -195,7 +196,7 @@ impl Walk<'_> {
 
     fn unknown(&mut self, at: Range<usize>, name: &str, shape: &Shape<'_>) {
         let known: Vec<&str> = shape.properties.iter().map(|(name, _)| *name).collect();
-        self.error(at, format!("unknown key '{name}'"), Some(near(name, &known)));
+        self.error(at, format!("unknown key '{name}'"), Some(did_you_mean(name, &known)));
     }
 
     /// Takes the shape that the tag names.
@@ -217,11 +218,8 @@ impl Walk<'_> {
             shape.required.extend(chosen.required);
             return;
         }
-        let hint = match text.map(|text| units::nearest(text, names.iter().copied())).unwrap_or_default()[..]
-        {
-            [] => format!("known are {}", names.join(", ")),
-            ref near => format!("did you mean {}?", near.join(" or ")),
-        };
+        let known = || format!("known are {}", names.join(", "));
+        let hint = text.map_or_else(known, |text| did_you_mean(text, &names));
         match (given, text) {
             (Some((_, value)), Some(text)) => {
                 self.error(value.span(), format!("unknown {tag} '{text}'"), Some(hint));
@@ -310,16 +308,9 @@ impl Walk<'_> {
         let text = value.as_str().unwrap_or_default();
         let known = words(schema);
         if !known.contains(&text) {
-            self.error(at, format!("unknown word '{text}'"), Some(near(text, &known)));
+            self.error(at, format!("unknown word '{text}'"), Some(did_you_mean(text, &known)));
         }
         Value::String(text.to_owned())
-    }
-}
-
-fn near(name: &str, known: &[&str]) -> String {
-    match units::nearest(name, known.iter().copied()).as_slice() {
-        [] => format!("known are {}", known.join(", ")),
-        near => format!("did you mean {}?", near.join(" or ")),
     }
 }
 

@@ -125,7 +125,7 @@ impl Reader<'_> {
 }
 
 /// The hint where a word is none of those that are known.
-pub(crate) fn did_you_mean(word: &str, known: &[&str]) -> String {
+pub fn did_you_mean(word: &str, known: &[&str]) -> String {
     match units::nearest(word, known.iter().copied()).as_slice() {
         [] => format!("known are {}", known.join(", ")),
         near => format!("did you mean {}?", near.join(" or ")),
