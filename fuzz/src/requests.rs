@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use daemon::socket::{
-    Peer, Problem, Request, Rights, Service, answer,
-    api::{
+use answers::{
+    Problem,
+    socket::{
         Classification, Counters, GroupSummary, MovedProcesses, Reloaded, SettingChange, SettingReading,
         Status,
     },
 };
+use daemon::socket::{Peer, Request, Rights, Service, answer};
 use kernel::GroupName;
 use layout::{Source, read_toml};
 use settings::NamedSetting;
