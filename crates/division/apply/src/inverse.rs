@@ -178,8 +178,10 @@ fn written(entry: &Entry, place: &Place, (file, text): (&str, &str), files: &[(S
 /// The text that restores a file's content.
 fn plain(file: &str, before: &str) -> String {
     match (file, before) {
-        ("cpuset.cpus.partition", "") => "member".to_owned(),
-        ("cpuset.cpus.partition", _) => settings::partition(before).0.to_owned(),
+        ("cpuset.cpus.partition", _) => match settings::partition(before).0 {
+            "" => "member".to_owned(),
+            kind => kind.to_owned(),
+        },
         ("freezer.state", "FREEZING") => "FROZEN".to_owned(),
         // an empty write does not reach the kernel's handler
         (_, "") => "\n".to_owned(),
