@@ -167,8 +167,10 @@ fn report(reporter: fn(&Path) -> Reporter) {
     reporter.set(Some(9));
     daemon.wait_for_log(&format!("{group}: its latency decides again"), 1);
     eventually("two CPUs again while the latency is bad", || has() == 2);
+    // an answer may be late on a busy machine, too: each loss is said once
     let log = daemon.log();
-    assert_eq!(log.matches("its latency is not known").count(), 1, "{log}");
+    let count = |text: &str| log.matches(text).count();
+    assert_eq!(count("its latency is not known"), count("its latency decides again"), "{log}");
     daemon.kill();
     assert_eq!(drifts(&world), [""; 0]);
     reporter.set(Some(1));
