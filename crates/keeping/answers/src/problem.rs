@@ -176,13 +176,6 @@ impl From<apply::Error> for Problem {
     }
 }
 
-impl From<apply::Failure> for Problem {
-    fn from(failure: apply::Failure) -> Problem {
-        let hint = failure.hint();
-        Problem::failed(failure).maybe_hint(hint)
-    }
-}
-
 impl From<monitor::LogError> for Problem {
     fn from(error: monitor::LogError) -> Problem {
         let hint = error.hint();
