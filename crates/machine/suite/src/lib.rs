@@ -3,6 +3,7 @@
 //! `scripts/test` finds a test that no machine ran.
 #![allow(clippy::panic, reason = "a suite that can't read its list must not pass")]
 
+mod limit;
 mod turn;
 
 use std::{collections::BTreeSet, ffi::OsStr, fs, path::Path};
@@ -30,6 +31,7 @@ pub fn fallible(
     let of = name.clone();
     let trial = Trial::test(name, move || {
         let _turn = turn::take(&of);
+        let _limit = limit::Limit::of(of);
         run()
     });
     match lacks {

@@ -3,7 +3,15 @@
 use std::{
     path::Path,
     process::{Command, Output, Stdio},
+    sync::mpsc::{RecvTimeoutError, channel},
+    thread,
+    time::Duration,
 };
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What a row waits for may never come: it fails then, with what was printed.
+const LONGEST: Duration = Duration::from_mins(5);
 
 /// The first words of what a reader can paste.
 const PROGRAMS: [&str; 12] = [
@@ -66,5 +74,20 @@ pub fn obey(program: &str, command: &str, state: Option<&Path>) -> Output {
     if let Some(state) = state {
         shell.env("RINGFENCE_STATE", state);
     }
-    shell.output().unwrap()
+    shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = shell.spawn().unwrap();
+    let pid = Pid::from_child(&child);
+    let (done, waits) = channel::<()>();
+    let watch = thread::spawn(move || {
+        let is_late = waits.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout);
+        // not waited for yet, so that nothing else has its number
+        if is_late {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        is_late
+    });
+    let output = child.wait_with_output().unwrap();
+    drop(done);
+    assert!(!watch.join().unwrap(), "runs for {LONGEST:?}: {command}\n{output:?}");
+    output
 }

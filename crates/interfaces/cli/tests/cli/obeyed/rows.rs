@@ -123,7 +123,8 @@ pub const ROWS: &[Row] = &[
         before: &[
             "write l.toml [groups.\"{g}/a\"]\ncpu.max = { min = \"10%\", max = \"50%\" }\n",
             APPLY,
-            "ringfence set {g} cpu.max=12%",
+            // the first step is to 12 %, which at this group's own limit would run out here and never there
+            "ringfence set {g} cpu.max=11%",
             FOLLOWS,
             BUSY,
             "ringfence move {g}/a {busy}",
