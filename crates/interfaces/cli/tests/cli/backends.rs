@@ -61,11 +61,15 @@ fn spread(scene: &mut Scene) {
     assert!(trail.contains(&0) && trail.iter().all(|cpu| *cpu < 2), "{moved}");
 }
 
-/// The backends that ran since the look before; PostgreSQL's own processes mostly sleep.
+/// The backends of the clients that ran since the look before: PostgreSQL's own processes do so, too, now and then.
 fn at_work(picture: &Value) -> Vec<Value> {
     let tasks = picture["tasks"].as_array().unwrap().iter();
+    let serves_client = |task: &Value| {
+        let title = fs::read_to_string(format!("/proc/{}/cmdline", task["pid"])).unwrap_or_default();
+        title.starts_with("postgres: rf postgres")
+    };
     let is_at_work = |task: &&Value| task["state"] == "R" && task["running"].as_f64().is_some();
-    tasks.filter(is_at_work).cloned().collect()
+    tasks.filter(is_at_work).filter(|task| serves_client(task)).cloned().collect()
 }
 
 /// A cluster whose processes are all in the scene's group; gone when dropped.
