@@ -12,7 +12,7 @@ use crate::{
     Again, Failure, Target,
     in_effect::{Groups, add, drop_undecided},
     record::Kind,
-    state::State,
+    state::{State, in_place},
 };
 
 /// Which groups of the layout in effect are units.
@@ -77,7 +77,9 @@ pub fn again(state: &State, target: Target<'_>) -> Again {
 pub fn bound(state: &State, target: Target<'_>) -> Result<Bound, Failure> {
     let Some(head) = crate::layout_in_effect(state, target)? else { return Ok(Bound::default()) };
     let mut groups = Groups::new();
-    for &generation in &head.in_effect {
+    let mut in_effect = head.in_effect.clone();
+    in_place(&state.joined()?, &mut in_effect);
+    for generation in in_effect {
         let Some(record) = state.record_in_effect(generation)? else { continue };
         if record.head.kind != Kind::Set {
             add(&record, target, &mut groups);

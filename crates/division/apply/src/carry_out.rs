@@ -364,6 +364,7 @@ fn head(
         in_effect_before: before,
         stayed,
         stayed_before,
+        joins: None,
         steps: change.entries.len(),
         decided: change.decided.len(),
     })

@@ -9,7 +9,7 @@ use crate::{
     lasting,
     made::renamed,
     record::{By, Ending, Head, Record, Summary},
-    state::command_line,
+    state::{command_line, in_place},
     status::unknown,
 };
 
@@ -124,7 +124,10 @@ fn recorded(all: &[Generation], boot: &str) -> Vec<u32> {
         _ => None,
     };
     let lost = all.iter().filter(|kept| matches!(kept, Generation::Lost { .. })).map(Generation::generation);
-    all.iter().rev().find_map(done).unwrap_or_default().into_iter().chain(lost).collect()
+    let joins = |kept: &Generation| kept.head()?.joins.clone();
+    let mut last = all.iter().rev().find_map(done).unwrap_or_default();
+    in_place(&all.iter().filter_map(joins).collect::<Vec<_>>(), &mut last);
+    last.into_iter().chain(lost).collect()
 }
 
 /// All generations, oldest first.

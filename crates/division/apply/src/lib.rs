@@ -57,6 +57,7 @@ mod performer;
 mod stays_in;
 
 mod inverse;
+mod join;
 mod lift;
 mod recover;
 mod remainder;

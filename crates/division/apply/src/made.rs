@@ -6,12 +6,7 @@ use plan::{Action, Place};
 use settings::Version;
 use units::group_path;
 
-use crate::{
-    Failure, State, Target,
-    performer::Performer,
-    record::Record,
-    state::{UNDOABLE, history},
-};
+use crate::{Failure, State, Target, performer::Performer, record::Record, state::history};
 
 /// The directories that generations made since the machine was booted and that are still there, each at its place in
 /// the host's hierarchies.
@@ -197,7 +192,7 @@ pub(crate) fn made_what_is_there(record: &Record, target: Target<'_>) -> bool {
 pub(crate) fn inodes(state: &State, target: Target<'_>) -> Result<Inodes, Failure> {
     let (mut all, mut next) = (Inodes::new(), 0);
     let finished = state.finished()?;
-    let last = finished.len().saturating_sub(UNDOABLE);
+    let last = finished.len().saturating_sub(state.generations_undoable());
     for (position, generation) in finished.into_iter().enumerate() {
         let record = state.record(generation);
         let is_lost = generation != next && position > last;

@@ -112,6 +112,9 @@ pub struct Head {
     /// And once it has succeeded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stayed: Vec<Remainder>,
+    /// It is several layouts in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joins: Option<Joins>,
     /// How many steps follow.
     pub steps: usize,
     /// And behind them, how many lines of what the layout decides and was so already.
@@ -119,11 +122,28 @@ pub struct Head {
     pub decided: usize,
 }
 
+/// Generations that one record is in the place of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joins {
+    /// Their numbers, of which the last is the record's.
+    pub generations: Vec<u32>,
+    /// How many layouts that were, with those that were joined before.
+    pub count: u32,
+}
+
 impl Head {
     /// `undo to 3: not confirmed within 60 s`.
     pub fn words(&self) -> String {
         match self.kind {
-            Kind::Apply | Kind::Set => units::printable(&self.what).into_owned(),
+            Kind::Apply | Kind::Set => {
+                let what = units::printable(&self.what);
+                match self.joins.as_ref().map_or(0, |joins| joins.count) {
+                    0 | 1 => what.into_owned(),
+                    count => {
+                        format!("{what}, with {} before it", units::counted(count as usize - 1, "layout"))
+                    }
+                }
+            }
             Kind::Undo { to } if self.what == "undo" => format!("undo to generation {to}"),
             Kind::Undo { to } => format!("undo to generation {to}: {}", units::printable(&self.what)),
         }
@@ -467,6 +487,39 @@ impl Record {
             record.damage = Some(lines.missing("its end was cut off"));
         }
         Ok(record)
+    }
+
+    /// As a file of a finished generation.
+    ///
+    /// # Errors
+    /// Something of it can't be JSON.
+    pub(crate) fn bytes(&self) -> std::io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        lines::append(&mut bytes, 0, &self.head)?;
+        let mut number = 0;
+        let mut next = || {
+            number += 1;
+            number
+        };
+        for entry in self.entries.iter().chain(&self.decided) {
+            lines::append(&mut bytes, next(), entry)?;
+        }
+        let made = self.made.iter().map(|(step, made)| Mark::Made { step: *step, made: *made });
+        let actual =
+            self.actual.iter().map(|(step, actual)| Mark::ReadBack { step: *step, actual: actual.clone() });
+        let fresh = self.fresh.iter().map(|((hierarchy, file), fresh)| Mark::Fresh {
+            hierarchy: *hierarchy,
+            file: file.clone(),
+            fresh: fresh.clone(),
+        });
+        for mark in made.chain(actual).chain(fresh) {
+            lines::append(&mut bytes, next(), &mark)?;
+        }
+        if let Some(result) = &self.result {
+            let lines = next();
+            lines::append(&mut bytes, lines, &Mark::End { result: Result { lines, ..result.clone() } })?;
+        }
+        Ok(bytes)
     }
 
     /// The directories that it made, each with its inode number.

@@ -77,7 +77,13 @@ pub fn drop_undone(state: &State, memory: &mut Memory) -> Result<Vec<String>, Fa
     if last.head.boot != memory.boot {
         return Ok(Vec::new());
     }
-    let is_undone = |one: &InForce| made(one).is_some_and(|number| !last.in_effect().contains(&number));
+    let in_effect = last.in_effect();
+    let joined = state.joined()?;
+    let joined = joined.iter().filter_map(|joins| joins.generations.last());
+    let joined = joined.filter(|joined| in_effect.contains(joined)).max();
+    let is_in_effect =
+        |number: &u32| in_effect.contains(number) || joined.is_some_and(|joined| number < joined);
+    let is_undone = |one: &InForce| made(one).is_some_and(|number| !is_in_effect(&number));
     let undone = memory.in_force.iter().filter(|one| is_undone(one)).map(|one| one.name.clone()).collect();
     memory.in_force.retain(|one| !is_undone(one));
     Ok(undone)

@@ -18,7 +18,7 @@ use crate::{
     Failure,
     entry::Entry,
     lines::{self, Damage, Good, ROOM},
-    record::{CHECKSUMS, FORMAT, Head, Record, Summary},
+    record::{CHECKSUMS, FORMAT, Head, Joins, Record, Summary},
 };
 pub(crate) use locks::command_line;
 
@@ -40,6 +40,8 @@ fn named_directory(variable: Option<OsString>) -> PathBuf {
 /// The suffix of a finished generation, and of one that is under way.
 const FINISHED: &str = "jsonl";
 const JOURNAL: &str = "journal";
+/// The suffix of a generation that is several in one.
+const JOINED: &str = "joined";
 /// The suffix of the file that confirms a generation.
 const CONFIRMED: &str = "confirmed";
 /// The suffix of a journal whose steps are still being written down: nothing was changed yet.
@@ -51,7 +53,7 @@ const PRIVATE: u32 = 0o700;
 /// Room that is set aside for the journal of an undo.
 const RESERVE: &str = "reserve";
 
-/// The minimum number of stored generations; older ones go unless an undo to one of these needs them.
+/// How many generations can be undone one by one: older ones go unless an undo to one of these needs them, and those are joined.
 pub const UNDOABLE: usize = 100;
 
 /// The largest record that is read, in bytes: another user's may be of any length, and a layout has a limit too.
@@ -63,6 +65,7 @@ const LAST_LINE: u64 = 4096;
 #[derive(Debug, Clone)]
 pub struct State {
     directory: PathBuf,
+    undoable: usize,
 }
 
 /// The directory of the records.
@@ -88,7 +91,7 @@ impl State {
     /// # Errors
     /// [`Failure::State`]: it can't be made, or others may write to it.
     pub fn open(directory: impl Into<PathBuf>) -> Result<State, Failure> {
-        let state = State { directory: directory.into() };
+        let state = State::peek(directory);
         let generations = state.generations();
         if rustix::process::geteuid().is_root() {
             all_above(&state.directory)?;
@@ -111,7 +114,18 @@ impl State {
 
     /// Opens one to read from it only; a missing one is empty.
     pub fn peek(directory: impl Into<PathBuf>) -> State {
-        State { directory: directory.into() }
+        State { directory: directory.into(), undoable: UNDOABLE }
+    }
+
+    /// The same where only so many generations can be undone one by one.
+    #[must_use]
+    pub fn undoable(self, undoable: usize) -> State {
+        State { undoable, ..self }
+    }
+
+    /// How many generations can be undone one by one, at least.
+    pub(crate) fn generations_undoable(&self) -> usize {
+        self.undoable
     }
 
     /// The directory.
@@ -129,15 +143,30 @@ impl State {
 
     /// The numbers of the finished generations, ascending.
     pub(crate) fn finished(&self) -> Result<Vec<u32>, Failure> {
-        self.numbers(FINISHED)
+        self.numbers(&[FINISHED, JOINED])
+    }
+
+    /// A finished generation's file.
+    fn finished_file(&self, generation: u32) -> PathBuf {
+        let joined = self.file(generation, JOINED);
+        if joined.exists() { joined } else { self.file(generation, FINISHED) }
+    }
+
+    /// The joined generations, each with those that it is in the place of.
+    ///
+    /// # Errors
+    /// [`Failure::State`].
+    pub(crate) fn joined(&self) -> Result<Vec<Joins>, Failure> {
+        let joins = |generation| Ok(self.summary(generation)?.head.joins);
+        self.numbers(&[JOINED])?.into_iter().filter_map(|generation| joins(generation).transpose()).collect()
     }
 
     /// The number of the generation that is under way or was interrupted.
     pub(crate) fn unfinished(&self) -> Result<Option<u32>, Failure> {
-        Ok(self.numbers(JOURNAL)?.pop())
+        Ok(self.numbers(&[JOURNAL])?.pop())
     }
 
-    fn numbers(&self, suffix: &str) -> Result<Vec<u32>, Failure> {
+    fn numbers(&self, suffixes: &[&str]) -> Result<Vec<u32>, Failure> {
         let directory = self.generations();
         let entries = match std::fs::read_dir(&directory) {
             Ok(entries) => entries,
@@ -146,19 +175,23 @@ impl State {
         };
         let number = |entry: std::io::Result<std::fs::DirEntry>| {
             let name = entry.ok()?.file_name();
-            let number = name.to_str()?.strip_suffix(suffix)?.strip_suffix('.')?.parse().ok()?;
+            let (number, suffix) =
+                name.to_str()?.rsplit_once('.').filter(|(_, end)| suffixes.contains(end))?;
+            let number = number.parse().ok()?;
             // `1.jsonl` and `+1.jsonl` are files of somebody's
             let is_ours = number > 0 && self.file(number, suffix).file_name() == Some(&name);
             is_ours.then_some(number)
         };
         let mut numbers: Vec<u32> = entries.filter_map(number).collect();
         numbers.sort_unstable();
+        // while several are joined the last of them has both names
+        numbers.dedup();
         Ok(numbers)
     }
 
     /// A finished generation.
     pub(crate) fn record(&self, generation: u32) -> Result<Record, Failure> {
-        let path = self.file(generation, FINISHED);
+        let path = self.finished_file(generation);
         let record = self.read(&path, generation, false)?;
         if record.result.is_none() {
             return Err(damaged(path, &Damage::end_is_missing()));
@@ -225,7 +258,7 @@ impl State {
     /// The newest finished generation, whether its record exists or not.
     fn newest(&self) -> Result<Option<u32>, Failure> {
         // one that is still under way is not finished
-        Ok(self.numbers(NEWEST)?.pop().filter(|newest| !self.file(*newest, JOURNAL).exists()))
+        Ok(self.numbers(&[NEWEST])?.pop().filter(|newest| !self.file(*newest, JOURNAL).exists()))
     }
 
     /// The last finished generation that has a record. One that came after it and lost it counts as in effect: nobody
@@ -237,6 +270,9 @@ impl State {
             summary.head.in_effect.push(lost);
             summary.head.in_effect_before.push(lost);
         }
+        let joined = self.joined()?;
+        in_place(&joined, &mut summary.head.in_effect);
+        in_place(&joined, &mut summary.head.in_effect_before);
         Ok(Some(summary))
     }
 
@@ -253,7 +289,7 @@ impl State {
 
     /// What a finished generation was and how it ended, read without its steps: there may be thousands.
     pub(crate) fn summary(&self, generation: u32) -> Result<Summary, Failure> {
-        let path = self.file(generation, FINISHED);
+        let path = self.finished_file(generation);
         let (first, last) = ends(&path).map_err(|error| failed("read", &path, &error))?;
         understood(&path, &first)?;
         let summary = Summary::read(&first, &last).map_err(|damage| damaged(path.clone(), &damage))?;
@@ -263,12 +299,12 @@ impl State {
     /// Does a file of this finished generation exist?
     pub(crate) fn is_there(&self, generation: u32) -> bool {
         // whatever it is, so that what is no record is named
-        self.file(generation, FINISHED).symlink_metadata().is_ok()
+        self.finished_file(generation).symlink_metadata().is_ok()
     }
 
     /// Does a file of this generation exist that only others may read?
     pub(crate) fn is_denied(&self, generation: u32) -> bool {
-        [FINISHED, JOURNAL].iter().any(|suffix| {
+        [FINISHED, JOINED, JOURNAL].iter().any(|suffix| {
             let opened = open(&self.file(generation, suffix));
             opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
         })
@@ -283,6 +319,16 @@ impl State {
 /// A FIFO in the place of a file makes nobody wait, and a symbolic link is not followed.
 pub(crate) const REGULAR: rustix::fs::OFlags =
     rustix::fs::OFlags::NOFOLLOW.union(rustix::fs::OFlags::NONBLOCK);
+
+/// Takes out of a list of generations in effect those that another one of it is in the place of.
+pub(crate) fn in_place(joined: &[Joins], in_effect: &mut Vec<u32>) {
+    for Joins { generations, .. } in joined {
+        let Some((last, others)) = generations.split_last() else { continue };
+        if in_effect.contains(last) {
+            in_effect.retain(|generation| !others.contains(generation));
+        }
+    }
+}
 
 /// Files that only their owner can open: they name commands with their arguments.
 pub(crate) fn private() -> OpenOptions {

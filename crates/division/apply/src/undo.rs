@@ -39,7 +39,6 @@ use crate::{
     record::{Affinity, Head, Kind, Record},
     remainder::Remainder,
     rollback::at_or_below,
-    state::UNDOABLE,
     status::status,
 };
 pub(crate) use way::To;
@@ -335,7 +334,8 @@ impl<'t> Steps<'t> {
         match now.saturating_sub(then.map_or(0, |known| known.head.settled)) {
             0 => {}
             count => self.left.push(format!(
-                "what {count} older `ringfence set` wrote stays: only the last {UNDOABLE} of them can be undone"
+                "what {count} older `ringfence set` wrote stays: only the last {} of them can be undone",
+                self.state.generations_undoable()
             )),
         }
         Ok(())

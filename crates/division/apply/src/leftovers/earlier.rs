@@ -161,9 +161,8 @@ fn layouts(state: &State, target: Target<'_>) -> Result<Vec<Record>, Failure> {
     let boot = target.system.boot();
     let mut records = Vec::new();
     for generation in last.in_effect() {
-        if state.is_there(*generation) && state.summary(*generation)?.head.layout {
-            records.push(lasting::of_boot(state.record(*generation)?, &boot));
-        }
+        let record = state.record_in_effect(*generation)?.filter(|record| record.head.layout);
+        records.extend(record.map(|record| lasting::of_boot(record, &boot)));
     }
     Ok(records)
 }

@@ -360,6 +360,13 @@ impl Past<'_> {
     }
 }
 
+/// Values that go back, in the order that the kernel takes. `now`: what a file contains.
+pub(crate) fn in_order(values: Vec<Step>, now: plan::ReadFile<'_>) -> Vec<Step> {
+    let mut values = plan::in_order(values, now);
+    values.sort_by_key(cpuset_order);
+    values
+}
+
 fn is_device_rule(step: &Step) -> bool {
     matches!(&step.action, Action::Write { file, .. } if file.starts_with("devices."))
 }
@@ -407,6 +414,6 @@ fn whole_quota(file: &str, text: &str, now: Option<&str>) -> String {
     }
 }
 
-pub(super) fn restoring(group: &GroupName, action: Action, why: &str) -> Step {
+pub(crate) fn restoring(group: &GroupName, action: Action, why: &str) -> Step {
     Step { restores: true, ..Step::new(group.clone(), action, why) }
 }

@@ -113,7 +113,7 @@ impl Lock {
         let from = self.state.file(generation, JOURNAL);
         let to = self.state.file(generation, FINISHED);
         let newest = self.state.file(generation, NEWEST);
-        let before = self.state.numbers(NEWEST).unwrap_or_default();
+        let before = self.state.numbers(&[NEWEST]).unwrap_or_default();
         // on a full disk the record alone has to do
         let _ = private().create(true).open(&newest);
         let renamed = journal
@@ -128,9 +128,25 @@ impl Lock {
         Ok(())
     }
 
+    /// Puts one generation in the place of several, of which it has the last one's number: wholly or not at all.
+    pub(crate) fn join(&self, record: &Record) -> Result<(), Failure> {
+        let generation = record.head.generation;
+        let (new, path) = (self.state.file(generation, NEW), self.state.file(generation, JOINED));
+        let write = || {
+            let file = private().create(true).truncate(true).open(&new)?;
+            file.write_all_at(&record.bytes()?, 0)?;
+            file.sync_data()?;
+            std::fs::rename(&new, &path)
+        };
+        write().map_err(|error| failed("write", &path, &error))?;
+        self.sync_directory();
+        let alone = self.state.file(generation, FINISHED);
+        std::fs::remove_file(&alone).map_err(|error| failed("remove", &alone, &error))
+    }
+
     /// Takes a finished generation away.
     pub(crate) fn remove(&self, generation: u32) -> Result<(), Failure> {
-        for suffix in [CONFIRMED, FINISHED] {
+        for suffix in [CONFIRMED, FINISHED, JOINED] {
             let path = self.state.file(generation, suffix);
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_lock_that_is_somebodys_file_is_left_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
-        let (state, path) = (State { directory: directory.path().to_owned() }, directory.path().join("lock"));
+        let (state, path) = (State::peek(directory.path()), directory.path().join("lock"));
         std::fs::write(&path, "a list of locks\n").unwrap();
         drop(state.lock(Duration::ZERO).unwrap());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a list of locks\n");

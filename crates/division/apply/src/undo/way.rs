@@ -1,6 +1,7 @@
 //! From the generations in effect to those that will be.
 
 use super::*;
+use crate::state::in_place;
 
 /// The state that an undo brings back.
 pub(crate) enum To<'m> {
@@ -101,7 +102,8 @@ fn in_effect_after(
         return Err(Failure::NoGeneration { requested, last });
     }
     let record = state.summary(requested)?;
-    let wanted = record.in_effect().to_vec();
+    let mut wanted = record.in_effect().to_vec();
+    in_place(&state.joined()?, &mut wanted);
     if record.head.boot != boot && !wanted.is_empty() {
         let left: Vec<u32> = wanted.into_iter().filter(|generation| now.contains(generation)).collect();
         let is_before = left.last() == Some(&requested) && left.len() < now.len() && now.starts_with(&left);

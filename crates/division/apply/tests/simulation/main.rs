@@ -8,6 +8,7 @@
 mod admin;
 mod along;
 mod isolated;
+mod joined;
 mod judge;
 mod layouts;
 mod looks;
@@ -49,6 +50,11 @@ fn after_any_way_the_state_is_what_the_layout_and_the_beginning_make_of_it() {
 #[test]
 fn and_with_settings_that_change_others_along() {
     run_all(random::FIRST_WIDE, number("RF_SEEDS").unwrap_or(WIDE_SEEDS));
+}
+
+#[test]
+fn and_with_a_history_of_which_the_oldest_are_joined() {
+    run_all(random::FIRST_SHORT, number("RF_SEEDS").unwrap_or(WIDE_SEEDS));
 }
 
 fn run_all(first: u64, count: u64) {

@@ -8,6 +8,9 @@ pub struct Random(u64, bool);
 /// From this seed on layouts have more settings: the runs of the seeds before stay as they were.
 pub const FIRST_WIDE: u64 = 1 << 32;
 
+/// And from this one on only few generations can be undone one by one: the others are joined.
+pub const FIRST_SHORT: u64 = 1 << 33;
+
 impl Random {
     pub fn new(seed: u64) -> Random {
         Random(seed, seed >= FIRST_WIDE)

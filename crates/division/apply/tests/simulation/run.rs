@@ -8,7 +8,7 @@ use std::{
 
 use apply::{
     By, Earlier, Failure, Generation, Lock, Meta, Outcome as Applied, Recovered, Recovery, State, Target,
-    confirm, execute, generations, recover, undo,
+    UNDOABLE, confirm, execute, generations, recover, undo,
 };
 use fake::{Fake, Snapshot};
 use kernel::Kernel;
@@ -20,7 +20,7 @@ use topology::Machine;
 use crate::{
     layouts::Layout,
     machine::{Affinities, Clocks, Fault, Faults, Killed, Sim},
-    random::Random,
+    random::{FIRST_SHORT, Random},
     world::{CPUS, Kind},
 };
 
@@ -73,6 +73,8 @@ pub struct Run {
     pub clocks: Clocks,
     pub affinities: Affinities,
     pub directory: TempDir,
+    /// How many generations can be undone one by one.
+    undoable: usize,
     pub made: BTreeMap<u32, AppliedLayout>,
     pub last: Option<Layout>,
     /// Tasks that others started, with their numbers where Ringfence never was.
@@ -112,6 +114,7 @@ impl Run {
             clocks: Clocks { wall: 1_700_000_000, since_boot: 1000, boot: 1 },
             affinities: Affinities::default(),
             directory,
+            undoable: if seed < FIRST_SHORT { UNDOABLE } else { 1 + (seed % 3) as usize },
             made,
             last: None,
             tasks,
@@ -127,7 +130,8 @@ impl Run {
     }
 
     fn all(&mut self) -> Checked {
-        for _ in 0..3 + self.random.below(7) {
+        let more = if self.undoable < UNDOABLE { 10 } else { 0 };
+        for _ in 0..3 + more + self.random.below(7) {
             match self.random.below(100) {
                 0..40 => self.apply()?,
                 40..55 => self.undo()?,
@@ -181,6 +185,7 @@ impl Run {
         let faults = Faults::at(faults);
         let (host, sim) = Sim::new(&self.fake, &faults, self.clocks, &self.affinities, CPUS);
         let state = State::open(self.directory.path()).map_err(|failure| failure.to_string())?;
+        let state = state.undoable(self.undoable);
         let lock = state.lock(Duration::ZERO).map_err(|failure| failure.to_string())?;
         let result = catch_unwind(AssertUnwindSafe(|| act(&lock, Target { host: &host, system: &sim })));
         self.note(format!("{shown}: {} changes, fault {}", faults.count(), faults.hit()));
@@ -198,7 +203,7 @@ impl Run {
     }
 
     pub fn state(&self) -> State {
-        State::peek(self.directory.path())
+        State::peek(self.directory.path()).undoable(self.undoable)
     }
 
     /// The applied generations in effect, oldest first.
@@ -292,6 +297,10 @@ impl Run {
     ) -> Checked {
         self.last = Some(layout.clone());
         let drifted = std::mem::take(&mut self.drifted);
+        let names = std::fs::read_dir(self.directory.path().join("generations")).unwrap();
+        if names.flatten().any(|entry| entry.file_name().to_string_lossy().ends_with(".joined")) {
+            self.count("joined");
+        }
         if let Some(generation) = outcome.generation {
             self.made.insert(generation, AppliedLayout { layout: layout.clone(), before, drifted });
         }

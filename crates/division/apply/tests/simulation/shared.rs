@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use apply::{Lock, SettingValue, State, Target, execute, status, undo};
+use apply::{Lock, SettingValue, State, Target, UNDOABLE, execute, status, undo};
 use fake::{Fake, Snapshot};
 use kernel::{GroupName, Kernel};
 use plan::{Action, MachineFacts, Step};
@@ -57,31 +57,34 @@ const SHARED: &[Shared] = &[
     ),
 ];
 
-struct Desk {
-    fake: Fake,
+pub struct Desk {
+    pub fake: Fake,
     affinities: Affinities,
-    directory: TempDir,
+    pub directory: TempDir,
+    /// How many generations can be undone one by one.
+    pub undoable: usize,
 }
 
 impl Desk {
-    fn new(kind: Kind) -> Desk {
+    pub fn new(kind: Kind) -> Desk {
         let fake = match kind {
             Kind::V1 => Fake::v1(CPUS, 1),
             _ => Fake::v2(CPUS, 1),
         };
         let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        Desk { fake, affinities: Affinities::default(), directory }
+        Desk { fake, affinities: Affinities::default(), directory, undoable: UNDOABLE }
     }
 
-    fn command<T>(&self, act: impl FnOnce(&Lock, Target<'_>) -> T) -> T {
+    pub fn command<T>(&self, act: impl FnOnce(&Lock, Target<'_>) -> T) -> T {
         let clocks = Clocks { wall: 1_700_000_000, since_boot: 1000, boot: 1 };
         let (host, sim) = Sim::new(&self.fake, &Faults::at(Vec::new()), clocks, &self.affinities, CPUS);
-        let lock = State::open(self.directory.path()).unwrap().lock(Duration::ZERO).unwrap();
+        let state = State::open(self.directory.path()).unwrap().undoable(self.undoable);
+        let lock = state.lock(Duration::ZERO).unwrap();
         act(&lock, Target { host: &host, system: &sim })
     }
 
     /// Plans and applies; what was written, and the picture afterwards.
-    fn apply(&self, layout: &str) -> (Vec<String>, Snapshot) {
+    pub fn apply(&self, layout: &str) -> (Vec<String>, Snapshot) {
         self.try_apply(layout).unwrap()
     }
 
