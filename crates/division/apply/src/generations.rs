@@ -149,7 +149,31 @@ pub fn generations(state: &State) -> Result<Vec<Generation>, Failure> {
     all.iter().find_map(denied).map_or(Ok(all), Err)
 }
 
-/// The same, with those in effect that have no record.
+/// The number of the newest generation, finished or not; 0: there is none.
+///
+/// # Errors
+/// [`Failure::State`] if the directory can't be listed.
+pub fn newest(state: &State) -> Result<u32, Failure> {
+    let unfinished = state.unfinished()?;
+    Ok(state.finished()?.last().copied().max(unfinished).unwrap_or(0))
+}
+
+/// Who made the last change that succeeded, when and what; without a look at those before it.
+///
+/// # Errors
+/// As of [`generations`].
+pub fn last_done(state: &State) -> Result<Option<Head>, Failure> {
+    for generation in state.finished()?.into_iter().rev() {
+        match finished_one(state, generation) {
+            Some(Generation::Finished(summary)) if summary.is_done() => return Ok(Some(summary.head)),
+            Some(Generation::Damaged { failure, .. }) if state.is_denied(generation) => return Err(failure),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+/// All generations, with those in effect that have no record.
 ///
 /// # Errors
 /// As of [`generations`].

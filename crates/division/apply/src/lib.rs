@@ -96,7 +96,8 @@ pub use failure::Failure;
 pub use following::{Following, following};
 pub use frequencies::{Followed, Frequencies, idle_cpus};
 pub use generations::{
-    Generation, Unfinished, generations, generations_or_lost, in_effect, in_effect_now, is_gone, unfinished,
+    Generation, Unfinished, generations, generations_or_lost, in_effect, in_effect_now, is_gone, last_done,
+    newest, unfinished,
 };
 pub use isolation::{KnobState, KnobStatus};
 pub use journal_file::{JournalFile, begun};

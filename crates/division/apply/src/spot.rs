@@ -33,7 +33,7 @@ impl Spot {
     /// The hierarchy that this one is now.
     pub(crate) fn find(&self, host: &Host) -> Option<Hierarchy> {
         let like = |at: &&Hierarchy| at.label() == self.label;
-        let here = host.hierarchies().iter().filter(like).find(|at| at.mount == self.mount);
+        let here = host.hierarchies().iter().filter(|at| at.mount == self.mount).find(like);
         here.or_else(|| host.hierarchies().iter().find(like)).cloned()
     }
 }

@@ -18,8 +18,7 @@ pub fn state(program: &Program) -> State {
 
 /// The number of the newest generation, 0 if there is none; `None` for who may not read the history.
 pub fn newest(program: &Program) -> Option<u32> {
-    let all = apply::generations(&state(program)).ok()?;
-    Some(all.iter().map(Generation::generation).max().unwrap_or(0))
+    apply::newest(&state(program)).ok()
 }
 
 /// Refuses what was decided on after another generation than the newest. The command that follows looks again, under the lock

@@ -185,7 +185,7 @@ pub fn unchanged(args: &args::Set) -> Result<Option<Lock>, Failure> {
 /// Refuses a change that was decided on after another generation than the newest.
 fn expected(state: &State, args: args::Expected) -> Result<(), Failure> {
     let Some(expected) = args.expect_generation else { return Ok(()) };
-    let newest = apply::generations(state)?.iter().map(apply::Generation::generation).max().unwrap_or(0);
+    let newest = apply::newest(state)?;
     if newest == expected {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use apply::{Generation, Kind, Running, State, System};
+use apply::{Kind, Running, State, System};
 use daemon::{RuleFiles, socket::SOCKET_VARIABLE};
 use files::Trust;
 use units::hint::Command;
@@ -36,11 +36,7 @@ fn without_daemon(layout: &Path, state: &State, nothing_is: bool) -> Option<Stri
         return None;
     }
     let boot = Running::new().boot();
-    let generations = apply::generations(state).ok()?;
-    let done = generations.iter().rev().find_map(|generation| match generation {
-        Generation::Finished(summary) if summary.is_done() => Some(&summary.head),
-        _ => None,
-    });
+    let done = apply::last_done(state).ok()?;
     let lost = done.is_some_and(|head| head.kind == Kind::Apply && head.boot != boot);
     lost.then(|| format!("{shown} is not applied since the machine started: {}", Command::ringfence("apply")))
 }

@@ -10,8 +10,8 @@ use std::{
 use ::plan::{Plan, Problem};
 use answers::layouts::{Misplaced, Status};
 use apply::{
-    Drift, Generation, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running, State,
-    Target, Unfinished,
+    Drift, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running, State, Target,
+    Unfinished,
 };
 use files::Trust;
 use interruptions::{Row, RowState};
@@ -146,7 +146,7 @@ impl Found {
             unfinished: self.unfinished,
             pending: self.pending,
             unknown: self.unknown,
-            recorded: !apply::generations(state)?.is_empty(),
+            recorded: apply::newest(state)? > 0,
             not_in_effect: self.not_in_effect,
             not_resized: self.not_resized,
             plan: self.plan,
@@ -182,9 +182,8 @@ impl Found {
     }
 
     fn applied(&self, page: &Page<'_>, state: &State) -> Result<String, Failure> {
-        let generations = apply::generations(state)?;
-        let is_new = generations.is_empty();
-        Ok(match generations.into_iter().rev().find_map(done) {
+        let is_new = apply::newest(state)? == 0;
+        Ok(match apply::last_done(state)? {
             Some(head) if !self.groups.is_empty() => page.all(&head, &self.groups, self.misplaced.len()),
             _ if self.unfinished.is_some() => String::new(),
             _ if is_new => unrecorded(state, page.host),
@@ -273,14 +272,6 @@ fn only(groups: &mut Vec<GroupStatus>, names: &[String]) -> Result<(), Failure> 
 }
 
 /// What is in effect was brought there by the last that was done, not by one that failed after it.
-fn done(kept: Generation) -> Option<Head> {
-    match kept {
-        Generation::Finished(summary) => {
-            Some(summary).filter(|summary| summary.is_done()).map(|summary| summary.head)
-        }
-        _ => None,
-    }
-}
 
 struct Page<'h> {
     host: &'h Host,
