@@ -32,11 +32,10 @@ pub use status::status;
 use std::path::{Path, PathBuf};
 
 use ::plan::{Lint, LintKind, Plan, Problem};
-use ::schedule::InForce;
 use apply::{Earlier, RulesFile, Running, State, Target};
 use files::Trust;
 use kernel::Host;
-use layout::{Desired, Diagnostic, Severity, Source};
+use layout::{Desired, Diagnostic, Severity, Source, schedule::InForce};
 use system::Accounts;
 use topology::Machine;
 

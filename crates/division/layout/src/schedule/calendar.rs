@@ -7,7 +7,7 @@ use jiff::{
     tz::{AmbiguousOffset, TimeZone},
 };
 
-use crate::limits::YEARS;
+use crate::schedule::limits::YEARS;
 
 /// Moments as systemd writes them: `Mon..Fri 22:00`, `*-*-01 03:00:00`, `hourly`, `Mon *-05~07/1 08..18/2:00 Europe/Berlin`.
 /// At least one day of the years 1970 to 2199 fits.

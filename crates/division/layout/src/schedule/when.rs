@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
-use crate::{Calendar, span_text};
+use crate::schedule::{Calendar, span_text};
 
 /// What a schedule waits for.
 #[allow(clippy::large_enum_variant, reason = "a layout has a hundred of them at most")]

@@ -2,7 +2,7 @@
 
 use jiff::civil::Date;
 
-use crate::{
+use crate::schedule::{
     calendar::{Calendar, Field, Part},
     limits::YEARS,
 };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use schedule::{Event, Look, Memory, Missed, Moment, When};
+use layout::schedule::{Event, Look, Memory, Missed, Moment, When};
 
 use crate::{Berlin, at, calendar};
 

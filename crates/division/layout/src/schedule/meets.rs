@@ -4,7 +4,7 @@ use std::{cell::OnceCell, collections::BTreeSet, time::Duration};
 
 use jiff::{Timestamp, tz::TimeZone};
 
-use crate::{Calendar, When, never::fits, span_text};
+use crate::schedule::{Calendar, When, never::fits, span_text};
 
 /// How many moments of two calendars are compared.
 const COMPARED: usize = 1500;

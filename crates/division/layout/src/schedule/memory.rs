@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Moment, When};
+use crate::schedule::{Moment, When};
 
 /// Of the schedules of one layout on one machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

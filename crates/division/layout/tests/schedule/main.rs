@@ -6,7 +6,7 @@ mod never;
 mod turns;
 
 use jiff::{Timestamp, tz::TimeZone};
-use schedule::{Calendar, Zones};
+use layout::schedule::{Calendar, Zones};
 
 /// Central Europe, and the same for every name but `None/Such`.
 pub struct Berlin;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use schedule::{Compared, Missed, Never, When};
+use layout::schedule::{Compared, Missed, Never, When};
 
 use crate::{Berlin, at, calendar};
 

@@ -1,8 +1,8 @@
 //! Which moments fit, and which come next.
 
 use jiff::{SignedDuration, Timestamp, civil::DateTime, tz::TimeZone};
+use layout::schedule::{self, Zones};
 use proptest::prelude::*;
-use schedule::Zones;
 
 use crate::{Berlin, at, calendar};
 

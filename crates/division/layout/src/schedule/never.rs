@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
-use crate::{Calendar, When, Zones};
+use crate::schedule::{Calendar, When, Zones};
 
 /// How many moments of a calendar are compared with its end.
 const COMPARED: usize = 50;
