@@ -10,8 +10,8 @@ mod program;
 
 use std::os::fd::BorrowedFd;
 
-use devices::DeviceAccess;
 use rustix::{fs::XattrFlags, io::Errno};
+use settings::devices::DeviceAccess;
 
 /// The record: `allow` or `deny` for devices that no exception names, then an exception a line.
 pub const RECORD: &str = "trusted.ringfence.devices";

@@ -7,7 +7,7 @@
 
 use settings::{DeviceClass, DeviceRule};
 
-use devices::{Behavior, DeviceAccess, bits};
+use settings::devices::{Behavior, DeviceAccess, bits};
 
 /// One instruction, as the kernel's `struct bpf_insn`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,7 @@ fn exception(rule: &DeviceRule, behavior: Behavior) -> Vec<Instruction> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use devices::{MKNOD, READ, Verb, WRITE, rule};
+    use settings::devices::{MKNOD, READ, Verb, WRITE, rule};
 
     /// Runs a program on a context as the kernel would; only the instructions that are used are known.
     fn run(program: &[Instruction], access: u32, class: i32, major: u32, minor: u32) -> u64 {

@@ -6,9 +6,11 @@ mod trouble;
 use std::{collections::HashMap, os::fd::AsFd};
 
 use bpf::DeviceFilter;
-use devices::{DeviceAccess, Forbidden, Verb};
 use rustix::{fs::OFlags, io::Errno};
-use settings::Version;
+use settings::{
+    Version,
+    devices::{self, DeviceAccess, Forbidden, Verb},
+};
 use units::group_path;
 
 use crate::{Error, GroupName, Hierarchy, Host, Op, Real, Seat};

@@ -9,9 +9,8 @@ use std::{
 };
 
 use bpf::DeviceFilter;
-use devices::DeviceAccess;
 use rustix::io::Errno;
-use settings::{Controller, Version};
+use settings::{Controller, Version, devices::DeviceAccess};
 
 /// One mounted hierarchy. v1 has several, v2 one, a hybrid host both.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

@@ -9,13 +9,12 @@ use std::{
 };
 
 use bpf::DeviceFilter;
-use devices::DeviceAccess;
 use rustix::{
     fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Uid},
     io::Errno,
     process::{Pid, PidfdFlags, Signal},
 };
-use settings::Version;
+use settings::{Version, devices::DeviceAccess};
 use units::group_path;
 
 use crate::{

@@ -113,7 +113,7 @@ fn in_folders(text: &str, folders: &BTreeMap<String, String>, root: &Path) -> Re
 }
 
 /// Crates that read no machine: what they link, and what that links, has no system call and no D-Bus.
-const COMPUTES: [&str; 7] = ["units", "settings", "knobs", "layout", "policy", "plan", "experiment"];
+const COMPUTES: [&str; 6] = ["units", "settings", "layout", "policy", "plan", "experiment"];
 const ASKS: [&str; 3] = ["libc", "rustix", "zbus"];
 
 /// As cargo resolves them, each crate for itself: features that others switch on do not count.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use bpf::RECORD;
-use devices::{Behavior, DeviceAccess};
 use rustix::io::Errno;
+use settings::devices::{Behavior, DeviceAccess};
 
 /// What stands in the way.
 #[derive(Debug)]

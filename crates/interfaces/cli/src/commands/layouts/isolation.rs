@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use apply::{GroupStatus, KnobState, KnobStatus};
 use interruptions::{Row, RowState};
 use plan::doctor::{Area, Finding, Level};
+use settings::knobs;
 use units::{CpuSet, hint::Command};
 
 /// A row for each state of a knob.

@@ -2,7 +2,7 @@
 
 use units::CpuSet;
 
-use crate::{Encoding, Knob};
+use crate::knobs::{Encoding, Knob};
 
 /// The CPUs of a text; `None` if it is none of this encoding.
 pub(crate) fn cpus(encoding: Encoding, text: &str) -> Option<CpuSet> {
@@ -56,7 +56,7 @@ fn chosen(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::find;
+    use crate::knobs::find;
 
     #[test]
     fn texts_that_mean_the_same() {

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use settings::{DeviceClass, DeviceRule};
+use crate::{DeviceClass, DeviceRule};
 
 /// `BPF_DEVCG_ACC_MKNOD`.
 pub const MKNOD: u32 = 1;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
-use crate::{Aim, Instance, Knob, Per, Seen, find, text};
+use crate::knobs::{Aim, Instance, Knob, Per, Seen, find, text};
 
 /// What is requested of a machine's knobs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

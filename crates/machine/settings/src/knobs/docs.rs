@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::{Accepts, Aim, BOOT, KNOBS, Knob, Scope};
+use crate::knobs::{Accepts, Aim, BOOT, KNOBS, Knob, Scope};
 
-const INTRODUCTION: &str = r#"<!-- Made from the table in crates/machine/knobs by `make docs`. -->
+const INTRODUCTION: &str = r#"<!-- Made from the table in crates/machine/settings/src/knobs by `make docs`. -->
 # Isolated CPUs
 
 CPUs of a group's own (`exclusive = true`) keep other tasks away. Interrupts, queues of work, threads of the kernel,

@@ -1,6 +1,6 @@
 //! The rows, in the order in which a layout's steps set them.
 
-use crate::{Accepts, Aim, Encoding, Errno, Knob, Per, Refusal, Scope};
+use crate::knobs::{Accepts, Aim, Encoding, Errno, Knob, Per, Refusal, Scope};
 
 /// What most rows have.
 const MASK: Knob = Knob {
