@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use kernel::threads;
 use rustix::{
     fs::{Access, access},
     io::Errno,

@@ -1,5 +1,5 @@
 //! What was seen of a machine and its kernel: mounted hierarchies, features, budgets, devices, owners. Only data:
-//! `probe` looks, and `plan::doctor` judges from a recorded [`Facts`] alone. What could not be read is absent, never
+//! `kernel::probe` looks, and `plan::doctor` judges from a recorded [`Facts`] alone. What could not be read is absent, never
 //! guessed, and nothing is concluded from a version number.
 
 mod base;

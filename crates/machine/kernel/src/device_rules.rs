@@ -5,7 +5,7 @@ mod trouble;
 
 use std::{collections::HashMap, os::fd::AsFd};
 
-use bpf::DeviceFilter;
+use crate::bpf::{self, DeviceFilter};
 use rustix::{fs::OFlags, io::Errno};
 use settings::{
     Version,

@@ -8,7 +8,6 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use bpf::DeviceFilter;
 use rustix::{
     fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Uid},
     io::Errno,
@@ -19,6 +18,7 @@ use units::group_path;
 
 use crate::{
     Hierarchy, Kernel, Ownership, Process,
+    bpf::DeviceFilter,
     control_files::CONTROLLERS,
     descriptor::{PAGE, read_path, read_until, write_to},
     mounts, procfs,

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use kernel::threads;
 use rustix::process::{Pid, Signal, kill_process};
 use units::CpuSet;
 

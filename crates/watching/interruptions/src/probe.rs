@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use kernel::threads;
 use units::CpuSet;
 
 use crate::noise::{Noise, Policy, on_this_cpu};

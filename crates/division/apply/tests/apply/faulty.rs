@@ -11,9 +11,8 @@ use std::{
 };
 
 use apply::{Running, System};
-use bpf::DeviceFilter;
 use fake::Fake;
-use kernel::{Hierarchy, Host, Kernel, Ownership as To, Process, Real};
+use kernel::{Hierarchy, Host, Kernel, Ownership as To, Process, Real, bpf::DeviceFilter};
 use plan::Owned;
 use rustix::io::Errno;
 use settings::{Controller, devices::DeviceAccess};

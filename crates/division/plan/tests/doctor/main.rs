@@ -13,6 +13,7 @@ use plan::doctor::{Finding, Level, findings, needs_attention, render};
 use topology::{LogicalCpu, Machine};
 use units::{Limit, Micros};
 
+use kernel::probe;
 use rows::{Row, invalid, texts};
 
 /// Recorded by doctor itself in virtual machines with Linux 6.1, 8 CPUs and 4 nodes.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use experiment::Note;
 use facts::Base;
-use kernel::{GroupName, Hierarchy, Host};
+use kernel::{GroupName, Hierarchy, Host, threads};
 use rustix::io::Errno;
 use settings::{Controller, Version};
 use units::{CpuSet, group_path};

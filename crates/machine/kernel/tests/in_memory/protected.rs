@@ -1,5 +1,4 @@
 //! The daemon and its gate are never frozen or moved.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::time::Duration;
 

@@ -9,10 +9,10 @@ mod writers;
 
 use std::{collections::BTreeMap, path::Path};
 
+use facts::{Caller, Facts, Realtime, listed};
 use units::CpuSet;
 
-use facts::{Caller, Facts, Realtime, listed};
-use kernel::{Kernel, Real};
+use crate::{Kernel, Real};
 
 /// Looks at the running kernel, and tries what only a trial shows: whether the controllers that no hierarchy has
 /// can be mounted (in a mount namespace of its own, gone when this returns; see [`MountTrial`]), whether

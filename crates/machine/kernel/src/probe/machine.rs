@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use units::{Bytes, CpuSet, Limit, Micros};
-
 use facts::{Cpus, Disk, HugePages, Memory, Pressure, Realtime, Swap};
+use units::{Bytes, CpuSet, Limit, Micros};
 
 use super::Outside;
 

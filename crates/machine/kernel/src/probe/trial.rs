@@ -8,14 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use facts::{ControllerRow, Facts, MountTrial, listed};
 use rustix::{
     io::Errno,
     mount::{MountFlags, MountPropagationFlags, UnmountFlags},
 };
 use settings::{Controller, Version};
 
-use facts::{ControllerRow, Facts, MountTrial, listed};
-use kernel::{CLONE_INTO_CGROUP, last_errno, read_path};
+use crate::{CLONE_INTO_CGROUP, last_errno, read_path};
 
 /// Tries all controllers that no hierarchy has; fills in [`ControllerRow::trial`].
 pub(super) fn mounts(facts: &mut Facts) {
@@ -38,10 +38,10 @@ pub(super) fn mounts(facts: &mut Facts) {
     let outcome = mount_for_a_moment(&names);
     for (at, (index, _)) in tried.iter().enumerate() {
         facts.controllers[*index].trial = match &outcome {
-            Err(errno) => MountTrial::Forgone(format!("no mount namespace: {}", kernel::describe(*errno))),
+            Err(errno) => MountTrial::Forgone(format!("no mount namespace: {}", crate::describe(*errno))),
             Ok(errnos) => match errnos.get(at) {
                 Some(0) => MountTrial::Mounts,
-                Some(&errno) => MountTrial::Refused(kernel::describe(Errno::from_raw_os_error(errno))),
+                Some(&errno) => MountTrial::Refused(crate::describe(Errno::from_raw_os_error(errno))),
                 None => MountTrial::Forgone("the trial ended early".to_owned()),
             },
         };

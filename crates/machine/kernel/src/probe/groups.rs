@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use settings::{Controller, Version};
-use units::{CpuSet, Limit, Micros, group_path};
-
 use facts::{
     Base, Child, Exclusive, GroupBudget, Mounted, Owned, Partition, RealtimeRoot, Systemd, UNIT_PATH, V1, V2,
 };
-use kernel::{GroupName, Hierarchy, Kernel, Owner};
+use settings::{Controller, Version};
+use units::{CpuSet, Limit, Micros, group_path};
 
 use super::Outside;
+use crate::{GroupName, Hierarchy, Kernel, Owner};
 
 /// The list that a group may have CPUs from.
 const CPUS: &str = "cpuset.cpus";
@@ -56,7 +55,7 @@ impl<'k> Hierarchies<'k> {
     }
 
     fn mounted(&self, at: &Hierarchy) -> Mounted {
-        let base = kernel::base(self.kernel, at, self.systemd);
+        let base = crate::base(self.kernel, at, self.systemd);
         // the unit that is not running yet is systemd's to make
         let writable = self.kernel.writable(at, base.path()) || (base == Base::Unit && !at.read_only);
         Mounted { mount: at.mount.clone(), root: at.root.clone(), read_only: at.read_only, base, writable }
