@@ -9,7 +9,7 @@ mod writers;
 
 use std::{collections::BTreeMap, path::Path};
 
-use facts::{Caller, Facts, Realtime, listed};
+use topology::facts::{Caller, Facts, Realtime, listed};
 use units::CpuSet;
 
 use crate::{Kernel, Real};

@@ -7,10 +7,12 @@ mod rows;
 
 use std::{collections::BTreeSet, fs, sync::Mutex};
 
-use facts::{Facts, MountTrial, Partition, WRITERS, Writer};
 use kernel::{Kernel, Real};
 use plan::doctor::{Finding, Level, findings, needs_attention, render};
-use topology::{LogicalCpu, Machine};
+use topology::{
+    LogicalCpu, Machine,
+    facts::{Facts, MountTrial, Partition, WRITERS, Writer},
+};
 use units::{Limit, Micros};
 
 use kernel::probe;

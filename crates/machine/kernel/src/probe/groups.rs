@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use facts::{
+use settings::{Controller, Version};
+use topology::facts::{
     Base, Child, Exclusive, GroupBudget, Mounted, Owned, Partition, RealtimeRoot, Systemd, UNIT_PATH, V1, V2,
 };
-use settings::{Controller, Version};
 use units::{CpuSet, Limit, Micros, group_path};
 
 use super::Outside;

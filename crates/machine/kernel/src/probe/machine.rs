@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use facts::{Cpus, Disk, HugePages, Memory, Pressure, Realtime, Swap};
+use topology::facts::{Cpus, Disk, HugePages, Memory, Pressure, Realtime, Swap};
 use units::{Bytes, CpuSet, Limit, Micros};
 
 use super::Outside;

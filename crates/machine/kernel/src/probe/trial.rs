@@ -8,12 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use facts::{ControllerRow, Facts, MountTrial, listed};
 use rustix::{
     io::Errno,
     mount::{MountFlags, MountPropagationFlags, UnmountFlags},
 };
 use settings::{Controller, Version};
+use topology::facts::{ControllerRow, Facts, MountTrial, listed};
 
 use crate::{CLONE_INTO_CGROUP, last_errno, read_path};
 

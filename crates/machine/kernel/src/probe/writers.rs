@@ -1,6 +1,6 @@
 //! Which programs are in force that write what we write too. Only reads.
 
-use facts::{KnownWriter, SCHED_EXT_STATE, WRITERS, Writer};
+use topology::facts::{KnownWriter, SCHED_EXT_STATE, WRITERS, Writer};
 
 use super::Outside;
 use crate::{Kernel, unit_of};

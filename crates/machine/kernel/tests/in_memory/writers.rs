@@ -1,8 +1,8 @@
 //! Programs that write what we write too, as the probe sees them.
 
-use facts::{SCHED_EXT_STATE, Writer};
 use fake::Fake;
 use kernel::probe;
+use topology::facts::{SCHED_EXT_STATE, Writer};
 
 fn seen(kernel: &Fake) -> Vec<Writer> {
     probe::seen(kernel).writers

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use units::CpuSet;
 
-use crate::Base;
+use crate::facts::Base;
 
 /// What every mounted hierarchy has.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
