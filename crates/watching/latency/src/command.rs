@@ -13,6 +13,7 @@ use rustix::{
     fs::OFlags,
     process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open},
 };
+use system::files;
 
 use crate::{Answer, Error, amount::seconds, answer::words_of, wait::Wait};
 

@@ -33,10 +33,12 @@ use std::path::{Path, PathBuf};
 
 use ::plan::{Lint, LintKind, Plan, Problem};
 use apply::{Earlier, RulesFile, Running, State, Target};
-use files::Trust;
 use kernel::Host;
 use layout::{Desired, Diagnostic, Severity, Source, schedule::InForce};
-use system::Accounts;
+use system::{
+    Accounts,
+    files::{self, Trust},
+};
 use topology::Machine;
 
 use crate::{

@@ -13,9 +13,9 @@ use apply::{
     Drift, Generation, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running, State,
     Target, Unfinished,
 };
-use files::Trust;
 use interruptions::{Row, RowState};
 use kernel::Host;
+use system::files::{self, Trust};
 use topology::Machine;
 use units::{counted, group_path, hint::Command};
 

@@ -8,7 +8,7 @@ use std::{
 
 use layout::{Diagnostic, UnitName, UnitSource};
 
-use crate::{Trust, load};
+use crate::files::{Trust, load};
 
 /// Directories of files that somebody wrote on this machine, the first counts most.
 const WRITTEN: [&str; 4] = [
@@ -79,7 +79,7 @@ fn paths(names: &[String], roots: &[&str]) -> Vec<PathBuf> {
     let own = own.flat_map(|name| in_roots(name)).find(|path| path.is_file());
     let mut by_name: BTreeMap<std::ffi::OsString, PathBuf> = BTreeMap::new();
     for directory in names.iter().flat_map(|name| in_roots(&format!("{name}.d"))) {
-        for path in crate::files_in(&directory, "conf").unwrap_or_default() {
+        for path in crate::files::files_in(&directory, "conf").unwrap_or_default() {
             let Some(file) = path.file_name() else { continue };
             by_name.entry(file.to_owned()).or_insert(path);
         }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::{fs, io::Write};
 
-use files::{Trust, files_in, layout_files, load, read_layout};
+use system::files::{self, Trust, files_in, layout_files, load, read_layout};
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();

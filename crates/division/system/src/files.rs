@@ -19,7 +19,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use units::hint::Command;
 
-use crate::trusted::{OTHERS_WRITE, is_trusted};
+use crate::files::trusted::{OTHERS_WRITE, is_trusted};
 
 /// The largest file that is read, in bytes. A layout of thousands of groups has one.
 pub const LARGEST: u64 = 16 << 20;

@@ -55,7 +55,7 @@ impl std::fmt::Display for Untrusted {
                 write!(f, "{} can be written by others than its owner", path.display())
             }
             Untrusted::Failed { path, errno } => {
-                write!(f, "{}: {}", path.display(), crate::in_words(&(*errno).into()))
+                write!(f, "{}: {}", path.display(), crate::files::in_words(&(*errno).into()))
             }
         }
     }
