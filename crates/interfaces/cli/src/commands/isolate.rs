@@ -3,7 +3,7 @@
 use std::{process::Command, time::Duration};
 
 use apply::{Head, Running, State, Target};
-use interruptions::{READY, Report, Request, Row};
+use monitor::interruptions::{self, READY, Report, Request, Row};
 use serde_json::json;
 use settings::knobs::Budget;
 use units::CpuSet;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use apply::{GroupStatus, KnobState, KnobStatus};
-use interruptions::{Row, RowState};
+use monitor::interruptions::{self, Row, RowState};
 use plan::doctor::{Area, Finding, Level};
 use settings::knobs;
 use units::{CpuSet, hint::Command};

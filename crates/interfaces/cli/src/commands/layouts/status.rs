@@ -13,8 +13,8 @@ use apply::{
     Drift, Generation, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running, State,
     Target, Unfinished,
 };
-use interruptions::{Row, RowState};
 use kernel::Host;
+use monitor::interruptions::{Row, RowState};
 use system::files::{self, Trust};
 use topology::Machine;
 use units::{counted, group_path, hint::Command};

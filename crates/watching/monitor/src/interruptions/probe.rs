@@ -13,7 +13,7 @@ use std::{
 use kernel::threads;
 use units::CpuSet;
 
-use crate::noise::{Noise, Policy, on_this_cpu};
+use crate::interruptions::noise::{Noise, Policy, on_this_cpu};
 
 /// The line that the process prints when its threads are on their CPUs.
 pub const READY: &str = "ready";

@@ -1,9 +1,10 @@
 //! Context switches on a CPU, of all tasks, as perf_event_open(2) counts them.
 
-use monitor::Uncounted;
 use perf_event::{Builder, Counter, events::Software};
 use rustix::io::Errno;
 use units::CpuSet;
+
+use crate::Uncounted;
 
 /// Counts from its making on.
 pub(crate) struct Switches(Vec<(usize, Counter)>);

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::{
+use crate::interruptions::{
     noise::{Noise, Policy},
     report::{OfCpu, Report, Row, RowState},
 };
@@ -131,7 +131,7 @@ fn verdict(report: &Report) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::report::{Cause, Kind};
+    use crate::interruptions::report::{Cause, Kind};
 
     use super::*;
 

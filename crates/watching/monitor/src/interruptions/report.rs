@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::noise::Noise;
+use crate::interruptions::noise::Noise;
 
 /// Of one span of time.
 #[derive(Debug, Clone, Serialize)]

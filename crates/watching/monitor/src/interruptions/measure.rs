@@ -12,7 +12,7 @@ use kernel::threads;
 use rustix::process::{Pid, Signal, kill_process};
 use units::CpuSet;
 
-use crate::{
+use crate::interruptions::{
     counts::Counts,
     error::Error,
     noise::Noise,
@@ -30,7 +30,7 @@ pub struct Request {
     pub cpus: CpuSet,
     /// How long they are counted.
     pub span: Duration,
-    /// The process that runs [`crate::watch`] on them, prints [`READY`] and then what it saw as JSON.
+    /// The process that runs [`crate::interruptions::watch`] on them, prints [`READY`] and then what it saw as JSON.
     pub probe: Option<Command>,
 }
 

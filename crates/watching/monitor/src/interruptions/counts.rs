@@ -9,7 +9,7 @@ use std::{
 use serde::Serialize;
 use units::CpuSet;
 
-use crate::{
+use crate::interruptions::{
     error::Error,
     report::{Cause, Kind},
     switches::Switches,
