@@ -7,7 +7,7 @@ use std::{
 
 use layout::{Latency, LatencySource, LatencyUnit};
 
-use crate::{
+use crate::latency::{
     WINDOW,
     answer::{Answer, Error},
     command,

@@ -13,7 +13,7 @@ use rustix::{
     net::{AddressFamily, SocketFlags, SocketType, connect, socket_with, sockopt::socket_error},
 };
 
-use crate::{Error, answer::words_of, wait::Wait};
+use crate::latency::{Error, answer::words_of, wait::Wait};
 
 /// The largest answer.
 const MOST: usize = 16 << 20;

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, net::SocketAddr, time::Duration};
 
 use layout::{Selector, http_address};
 
-use crate::{
+use crate::latency::{
     Answer, Error,
     exposition::{Metric, between, metric, p99},
     http,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use layout::{Selector, series};
 
-use crate::{Error, wait::Wait};
+use crate::latency::{Error, wait::Wait};
 
 /// Distinct bounds of a histogram. Who exposes more is no program that measures: ten to thirty are usual.
 const MOST_BUCKETS: usize = 1000;

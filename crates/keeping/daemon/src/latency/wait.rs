@@ -10,7 +10,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::Error;
+use crate::latency::Error;
 
 /// How long one look at a source may take.
 #[derive(Debug, Clone, Copy)]

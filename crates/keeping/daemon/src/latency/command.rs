@@ -15,7 +15,7 @@ use rustix::{
 };
 use system::files;
 
-use crate::{Answer, Error, amount::seconds, answer::words_of, wait::Wait};
+use crate::latency::{Answer, Error, amount::seconds, answer::words_of, wait::Wait};
 
 /// How long a killed program is waited for.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Sources as they are on a machine: programs, files and a server on loopback.
+//! Sources of latencies as they are on a machine: programs, files and a server on loopback.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test's failure is a panic")]
 
 use std::{
@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use latency::{Answer, Error, Source};
+use daemon::latency::{Answer, Error, Source};
 use layout::{Latency, LatencySource, LatencyUnit, Selector};
 use units::Micros;
 

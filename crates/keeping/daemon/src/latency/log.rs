@@ -13,7 +13,7 @@ use layout::LatencyUnit;
 use regex_lite::Regex;
 use rustix::fs::{Mode, OFlags};
 
-use crate::{
+use crate::latency::{
     Answer, Error,
     amount::seconds,
     answer::words_of,
