@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{PATIENCE, STEP};
+use crate::simulator::{PATIENCE, STEP};
 
 /// A group's work that waits.
 #[derive(Debug, Default)]

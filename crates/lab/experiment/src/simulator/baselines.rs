@@ -11,7 +11,7 @@ use policy::{
 
 use units::CpuSet;
 
-use crate::{Load, STEP};
+use crate::simulator::{Load, STEP};
 
 /// A rule that can be simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use policy::{GroupState, saving::Saving};
 use serde::Serialize;
 
-use crate::queue::Queue;
-use crate::{Load, Point, STEP, percent};
+use crate::simulator::queue::Queue;
+use crate::simulator::{Load, Point, STEP, percent};
 
 /// What came out of one load.
 #[derive(Debug, Clone, PartialEq, Serialize)]

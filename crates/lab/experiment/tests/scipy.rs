@@ -6,7 +6,7 @@
 
 #![allow(clippy::unwrap_used)] // a missing figure fails the test
 
-use statistics::{compare, variation};
+use experiment::statistics::{compare, variation};
 
 struct Known {
     name: &'static str,

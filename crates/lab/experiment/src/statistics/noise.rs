@@ -1,6 +1,6 @@
 //! Noise for the tests' simulations, from a seed.
 
-use crate::order::SplitMix64;
+use crate::statistics::order::SplitMix64;
 
 /// A standard normal number (Box and Muller).
 pub fn normal(random: &mut SplitMix64) -> f64 {

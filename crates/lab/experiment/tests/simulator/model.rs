@@ -1,5 +1,5 @@
 //! The model by itself.
-use simulator::{Load, Rule, simulate};
+use experiment::simulator::{Load, Rule, simulate};
 
 use super::{group, machine};
 

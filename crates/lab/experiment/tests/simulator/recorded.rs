@@ -5,8 +5,8 @@
 use std::path::Path;
 use std::time::SystemTime;
 
+use experiment::simulator::{self, Load, Rule, simulate};
 use monitor::{Log, Sample, rates};
-use simulator::{Load, Rule, simulate};
 
 use super::{group, machine};
 

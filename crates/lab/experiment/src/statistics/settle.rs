@@ -1,6 +1,6 @@
 //! How long a rate takes to settle after a change: until it is where it stays for a while.
 
-use crate::quantile::median;
+use crate::statistics::quantile::median;
 
 /// The band around the level afterwards is at least this share of it wide, to either side.
 const BAND: f64 = 0.10;

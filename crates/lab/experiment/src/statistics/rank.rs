@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::median;
+use crate::statistics::median;
 
 /// This many values of both together are tested exactly; with more the normal approximation is right to the third
 /// digit.

@@ -1,6 +1,6 @@
 //! Demands over time.
 
-use crate::STEP;
+use crate::simulator::STEP;
 
 /// What groups request over time.
 #[derive(Debug, Clone, PartialEq)]

@@ -13,7 +13,7 @@
 //!
 //! Made for five samples a second. A rate of which all is noise is steady: its mean is what is measured.
 
-use crate::quantile::mean;
+use crate::statistics::quantile::mean;
 
 /// This many samples must be left: four seconds of five samples each.
 const LEAST: usize = 20;
@@ -133,7 +133,7 @@ fn square_mean(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{noise::normal, order::SplitMix64};
+    use crate::statistics::{noise::normal, order::SplitMix64};
 
     /// Five samples a second with noise of a share, each resembling the last by `like`.
     fn samples(seed: u64, seconds: usize, noise: f64, like: f64, rate: impl Fn(f64) -> f64) -> Vec<f64> {

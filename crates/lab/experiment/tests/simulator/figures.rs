@@ -1,8 +1,8 @@
 //! The policy's figures with every kind of load, beside others' rules. `--nocapture` prints the table.
 #![allow(clippy::print_stdout, reason = "a table on request")]
 
+use experiment::simulator::{self, Kind, Load, Outcome, Rule, simulate};
 use policy::{Elastic, Units};
-use simulator::{Kind, Load, Outcome, Rule, simulate};
 
 use super::{group, loads, machine};
 

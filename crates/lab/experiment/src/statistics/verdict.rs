@@ -5,7 +5,7 @@
 //! equivalence (2018, "Rejecting or Accepting Parameter Values in Bayesian Estimation"). How much the samples vary decides
 //! nothing: the interval and the test know it already. It is a reason where nothing else is shown.
 
-use crate::{
+use crate::statistics::{
     bootstrap::{Interval, ratio_interval},
     quantile::{median, variation},
     rank::{hodges_lehmann, mann_whitney, smallest_p},

@@ -1,12 +1,12 @@
-//! The model: see the crate's page.
+//! The model: see the page of [`crate::simulator`].
 
 use std::time::Duration;
 
 use policy::{Dealer, Elastic, GroupState};
 
-use crate::queue::Queue;
-use crate::walk::Seen;
-use crate::{Load, Outcome, Point, STEP, percent};
+use crate::simulator::queue::Queue;
+use crate::simulator::walk::Seen;
+use crate::simulator::{Load, Outcome, Point, STEP, percent};
 
 /// A load with a rule.
 pub fn run(division: &mut dyn Dealer, rule: &str, groups: &[Elastic], load: &Load) -> Outcome {

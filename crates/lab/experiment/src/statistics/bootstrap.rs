@@ -181,7 +181,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::{median, noise::normal, order::SplitMix64};
+    use crate::statistics::{median, noise::normal, order::SplitMix64};
 
     /// All nⁿ draws, one by one.
     fn enumerated(values: &[f64]) -> BTreeMap<u64, f64> {

@@ -2,9 +2,9 @@
 //! group is in the opposite phase. All are lowered alike so that the sum never is above four fifths of the machine: what is
 //! lost then is lost by the division.
 
-use statistics::SplitMix64;
+use crate::statistics::SplitMix64;
 
-use crate::{Load, STEP};
+use crate::simulator::{Load, STEP};
 
 /// The kinds of load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,8 +5,8 @@ mod figures;
 mod model;
 mod recorded;
 
+use experiment::simulator::{Kind, Load};
 use policy::{Elastic, Sizes, Units, static_sizes};
-use simulator::{Kind, Load};
 
 fn machine(nodes: usize, cores: usize, width: usize) -> Units {
     Units::regular(nodes, cores, width).unwrap()
