@@ -49,7 +49,7 @@ pub fn trials() -> Vec<Trial> {
                     "kernel/src/threads.rs",
                     "daemon/src/socket/peer_groups.rs",
                     "lab/src/loopdev.rs",
-                    "drivers/src/reaped.rs",
+                    "workloads/src/drivers/reaped.rs",
                     "workloads/src/logical_io/placement.rs",
                     "cli/src/main.rs",
                 ];

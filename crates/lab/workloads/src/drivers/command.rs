@@ -15,7 +15,7 @@ use super::{
     process::{self, Process},
     programs,
 };
-use workloads::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
+use crate::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
 
 /// A program that ends by itself is waited for so long.
 const LONGEST: Duration = Duration::from_secs(86_400);

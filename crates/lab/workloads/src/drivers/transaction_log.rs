@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::distribution::Distribution;
-use workloads::{Error, Failure, files};
+use crate::{Error, Failure, files};
 
 /// Transactions of a span, and of the whole log.
 pub(crate) struct Tally {

@@ -12,7 +12,7 @@ use super::{
     process::{PATIENCE, command},
     programs,
 };
-use workloads::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
+use crate::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
 
 /// Bins of its histogram, a microsecond each: the most that it takes.
 const BINS: u64 = 1_000_000;

@@ -18,7 +18,7 @@ use super::{
     process::{PATIENCE, Process, Tool, command, run},
     programs,
 };
-use workloads::{Error, Failure, Site};
+use crate::{Error, Failure, Site};
 
 /// Whom the server runs as where we are root, a name that PostgreSQL's packages make.
 const OWNER: &str = "postgres";

@@ -15,7 +15,7 @@ use super::{
     process::{PATIENCE, Process, Tool, run},
     transactions::{Clients, Counted, log_prefix},
 };
-use workloads::{
+use crate::{
     Driver, Error, Failure, Outcome, Site, Span, Timing, files,
     oltp::{FIRST_BURST, ServerReport},
 };

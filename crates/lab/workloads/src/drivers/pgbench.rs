@@ -18,7 +18,7 @@ use super::{
     programs,
     transactions::{Clients, log_prefix},
 };
-use workloads::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
+use crate::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
 
 /// The program, and what its files are named after.
 const NAME: &str = "pgbench";

@@ -11,7 +11,7 @@ use super::{
     process::{PATIENCE, command},
     programs,
 };
-use workloads::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
+use crate::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
 
 /// Half the width of a bin, as a ratio: its histogram has 1,024 of them from 0.001 ms to 100 s, each named by its middle
 /// (sb_histogram.c).

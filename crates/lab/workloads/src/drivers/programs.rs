@@ -7,7 +7,8 @@ use std::{
 };
 
 use experiment::drivers::{PGBENCH, Tool};
-use workloads::Failure;
+
+use crate::Failure;
 
 /// The programs that install packages, in the order of [`Tool`]'s packages.
 const INSTALLERS: [(&str, &str); 4] = [

@@ -11,7 +11,7 @@ use super::{
     process::{PATIENCE, command},
     programs,
 };
-use workloads::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
+use crate::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
 
 const MICROSECOND: f64 = 1e-6;
 /// Bins of its histogram, a microsecond each.

@@ -16,7 +16,7 @@ use super::{
     series,
     transaction_log::Tally,
 };
-use workloads::{Error, Failure, Outcome, Span, files};
+use crate::{Error, Failure, Outcome, Span, files};
 
 /// Clients at work. Ended when dropped.
 pub(crate) struct Clients {

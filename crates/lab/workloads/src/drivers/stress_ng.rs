@@ -10,7 +10,7 @@ use super::{
     process::{PATIENCE, Process, command},
     programs,
 };
-use workloads::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
+use crate::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
 
 pub(crate) struct StressNg {
     arguments: Vec<String>,

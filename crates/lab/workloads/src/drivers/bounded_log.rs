@@ -12,7 +12,7 @@ use std::{
 
 use rustix::fs::OFlags;
 
-use workloads::{files::TOOL_OUTPUT, urgent};
+use crate::{files::TOOL_OUTPUT, urgent};
 
 /// How long the end of the output is waited for: a process that outlives the tool may have the pipe open.
 const END: Duration = Duration::from_secs(2);

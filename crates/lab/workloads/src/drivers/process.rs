@@ -23,7 +23,7 @@ use super::{
     programs,
     reaped::{self, Used},
 };
-use workloads::{Error, Failure, Launch, Stop, files};
+use crate::{Error, Failure, Launch, Stop, files};
 
 /// How often a state is looked at that nobody says.
 pub(crate) const POLL: Duration = Duration::from_millis(5);

@@ -24,7 +24,8 @@ mod sysbench;
 
 use experiment::file;
 use units::Bytes;
-use workloads::{BuiltIn, Cpu, Cyclic, Driver, Error, Failure, Load, LogicalIo, Program, Reader, Workload};
+
+use crate::{BuiltIn, Cpu, Cyclic, Driver, Error, Failure, Load, LogicalIo, Program, Reader, Workload};
 
 /// The driver of a workload. `program` is this program with the hidden subcommand of built-in workloads; names of CPU sets
 /// in the options are filled in already.

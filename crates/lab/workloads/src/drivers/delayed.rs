@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::process::{Process, Tool};
-use workloads::{Error, Span, Stop, urgent};
+use crate::{Error, Span, Stop, urgent};
 
 /// How soon it ends after the request.
 const NOTICE: Duration = Duration::from_millis(100);

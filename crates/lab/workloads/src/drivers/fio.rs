@@ -18,7 +18,7 @@ use super::{
     process::{PATIENCE, Process, Tool, command, run},
     programs, series,
 };
-use workloads::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
+use crate::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
 
 /// Of its logs of bandwidth.
 const LOG_MILLISECONDS: f64 = 200.0;

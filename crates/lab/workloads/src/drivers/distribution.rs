@@ -4,7 +4,7 @@
 use experiment::results::Latency;
 use hdrhistogram::Histogram;
 
-use workloads::Error;
+use crate::Error;
 
 /// Bins of results are at most this much wider than the one before: 16 for each doubling, some hundreds at most.
 const GROWTH: f64 = 1.044_273_782_427_413_8; // 2^(1/16)
