@@ -202,7 +202,7 @@ fn names_of_files(sources: &[(String, String)]) -> Result<(), String> {
     let names: BTreeSet<&str> =
         sides.filter_map(settings::Side::binding).flat_map(|binding| binding.files).copied().collect();
     // the table, the kernel that tests use in place of the real one, and the old names that libcgroup's and cset's users know
-    let elsewhere = ["settings/", "fake/", "libcgroup/", "cset/"];
+    let elsewhere = ["settings/", "fake/", "libcgroup/"];
     let sources = sources
         .iter()
         .filter(|(path, _)| !elsewhere.iter().any(|part| path.starts_with(part)) && !path.contains("/tests"));

@@ -7,7 +7,7 @@ use kernel::Process;
 use system::Accounts;
 use units::ProcStat;
 
-use crate::{
+use crate::cset::{
     failure::Failure,
     out::Out,
     sets::{Set, Sets},

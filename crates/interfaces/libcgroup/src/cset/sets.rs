@@ -4,7 +4,7 @@ use kernel::{GroupName, Hierarchy, Host, Real, Seat};
 use settings::{Controller, Version};
 use units::{CpuSet, NodeSet, group_path};
 
-use crate::{cpus, failure::Failure, out::Out};
+use crate::cset::{cpus, failure::Failure, out::Out};
 
 /// The hierarchy that has cpusets.
 pub(crate) struct Sets {

@@ -2,7 +2,7 @@
 
 use units::IdSet;
 
-use crate::failure::Failure;
+use crate::cset::failure::Failure;
 
 /// A list of numbers. `noun`: what cset calls it.
 pub(crate) fn read<K>(noun: &str, spec: &str) -> Result<IdSet<K>, Failure> {

@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Command, builder::PossibleValuesParser};
 
-use crate::{
+use crate::cset::{
     arguments::{all, command, flag, identity, names, option, text, verbose, words},
     cpus,
     failure::Failure,

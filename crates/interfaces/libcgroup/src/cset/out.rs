@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::NAME;
+use crate::cset::NAME;
 
 /// How it prints.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@
 use kernel::{Error, What};
 use rustix::io::Errno;
 
-use crate::{
+use crate::cset::{
     failure::Failure,
     out::Out,
     sets::{Set, Sets},

@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Command};
 use units::NodeSet;
 
-use crate::{
+use crate::cset::{
     arguments::{all, command, flag, names, option, text, verbose, words},
     cpus,
     failure::Failure,

@@ -5,7 +5,7 @@ use std::{ffi::OsString, os::unix::process::CommandExt, process::Command as Prog
 use clap::{ArgMatches, Command};
 use system::Accounts;
 
-use crate::{
+use crate::cset::{
     arguments::{all, command, flag, identity, names, option, text, verbose, words},
     failure::Failure,
     out::Out,

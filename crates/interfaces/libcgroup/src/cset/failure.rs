@@ -4,7 +4,7 @@ use std::{fmt::Display, io};
 
 use clap::error::ErrorKind;
 
-use crate::out::Out;
+use crate::cset::out::Out;
 
 /// What is wrong with the request or with the machine.
 const REFUSED: u8 = 2;

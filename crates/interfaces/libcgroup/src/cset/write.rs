@@ -5,7 +5,7 @@ use kernel::{Access, Contents, Wanted};
 use settings::Controller;
 use units::CpuSet;
 
-use crate::{
+use crate::cset::{
     failure::Failure,
     sets::{Set, Sets},
 };
