@@ -4,6 +4,7 @@
 use std::{collections::BTreeMap, fs, process::Command, sync::Arc};
 
 use apply::{KnobFiles, MachineKnobs};
+use fake::suite;
 use libtest_mimic::Trial;
 use settings::knobs::{KNOBS, Per};
 use units::CpuSet;

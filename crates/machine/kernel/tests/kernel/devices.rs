@@ -8,6 +8,7 @@ use std::{
     process::Command,
 };
 
+use fake::suite;
 use kernel::{Access, Error, GroupName, Host, Real};
 use libtest_mimic::{Failed, Trial};
 use settings::{
