@@ -81,7 +81,6 @@ lint:
 # troubleshooting
 docs:
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-settings
-	RF_BLESS=1 cargo test --locked --quiet -p ringfence-knobs docs
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-layout pages
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-experiment --test schemas page
 	RF_BLESS=1 cargo test --locked --quiet -p ringfence-exporters docs

@@ -1,7 +1,7 @@
 //! Calendars of schedules.
 
 use jiff::{Timestamp, tz::TimeZone};
-use schedule::Calendar;
+use layout::schedule::Calendar;
 
 /// What is read comes, comes later than before, and is read again as the same.
 pub fn calendar(data: &[u8]) {

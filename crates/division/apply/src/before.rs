@@ -3,10 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use kernel::Hierarchy;
-use knobs::Instance;
 use plan::{Action, Owned, Place};
 use rustix::io::Errno;
-use settings::{Access, Version};
+use settings::{Access, Version, devices, knobs::Instance};
 use units::group_path;
 
 use crate::{

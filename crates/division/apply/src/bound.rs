@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use files::Trust;
 use kernel::GroupName;
 use layout::Desired;
+use system::files::{self, Trust};
 use units::hint;
 
 use crate::{

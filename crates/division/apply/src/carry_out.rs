@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use facts::UNIT_SLICE;
 use kernel::{GroupName, Hierarchy};
 use plan::{Action, Dropped, Upkeep, is_reserve};
+use topology::facts::UNIT_SLICE;
 use units::group_path;
 
 use crate::{

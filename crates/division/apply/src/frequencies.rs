@@ -4,9 +4,9 @@
 use std::{collections::BTreeSet, io::ErrorKind, path::PathBuf};
 
 use kernel::GroupName;
-use knobs::{Instance, Knob};
 use policy::Scope;
 use serde::{Deserialize, Serialize};
+use settings::knobs::{self, Instance, Knob};
 use units::CpuSet;
 
 use crate::{Failure, MachineKnobs, State, Target, cpus_of, status::layout_in_effect};

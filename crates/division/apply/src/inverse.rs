@@ -2,7 +2,7 @@
 //! Data only: whether it is still needed is seen on the machine.
 
 use plan::{Action, Place};
-use settings::{DeviceClass, DeviceRule, Value, Version};
+use settings::{DeviceClass, DeviceRule, Value, Version, devices, knobs};
 
 use crate::{
     entry::{Before, Entry},

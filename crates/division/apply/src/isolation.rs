@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use kernel::GroupName;
-use knobs::{Encoding, Instance, Isolation, Knob, Per, Seen, Want};
 use plan::{Action, Lint, LintKind, Plan, Step};
 use serde::{Deserialize, Serialize};
+use settings::knobs::{self, Encoding, Instance, Isolation, Knob, Per, Seen, Want};
 use units::CpuSet;
 
 use crate::{

@@ -1,9 +1,11 @@
 //! One knob of the machine at one place: set and read back, and whether what stands there is ours.
 
-use knobs::{Encoding, Instance, Knob};
 use plan::Action;
 use rustix::io::Errno;
-use settings::Version;
+use settings::{
+    Version,
+    knobs::{self, Encoding, Instance, Knob},
+};
 use units::CpuSet;
 
 use crate::{

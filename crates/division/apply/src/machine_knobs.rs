@@ -6,11 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use knobs::{Instance, Knob, Per, Seen};
+use kernel::threads;
 use rustix::{
     fs::{Access, access},
     io::Errno,
 };
+use settings::knobs::{Instance, Knob, Per, Seen};
 use units::{CpuSet, ProcStat};
 
 use crate::read_only;
@@ -241,7 +242,7 @@ fn is_same(thread: u32, started: u64) -> Result<(), Errno> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use knobs::find;
+    use settings::knobs::{self, find};
 
     #[test]
     fn files_of_a_pattern_are_found_read_and_written() {

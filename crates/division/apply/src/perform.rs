@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use kernel::{Hierarchy, Op, Seat};
 use plan::{Action, Owned, PARTITION, Place, SettingRequest};
 use rustix::io::Errno;
-use settings::{Access, AdminFiles, Controller, Value, Version};
+use settings::{Access, AdminFiles, Controller, Value, Version, devices};
 use units::{Bytes, CpuSet, group_path, hint::Command};
 
 use crate::{

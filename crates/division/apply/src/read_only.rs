@@ -2,11 +2,11 @@
 
 use std::{fs, path::Path};
 
-use knobs::ReadOnly;
 use rustix::{
     fs::{AtFlags, CWD, StatxFlags, statx},
     thread::{CapabilitySet, capabilities},
 };
+use settings::knobs::ReadOnly;
 use units::hint::Command;
 
 /// The mount that a file is in; the file itself where the kernel does not say (before Linux 5.8).

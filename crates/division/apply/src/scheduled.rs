@@ -9,9 +9,11 @@ use std::{
 };
 
 use jiff::{Timestamp, tz::TimeZone};
-use layout::{Desired, Diagnostic, Schedule};
+use layout::{
+    Desired, Diagnostic, Schedule,
+    schedule::{Calendar, InForce, Memory, Never, When, Zones},
+};
 use plan::People;
-use schedule::{Calendar, InForce, Memory, Never, When, Zones};
 use settings::Facts;
 use system::TimeZones;
 use topology::Machine;

@@ -12,6 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use system::files;
 use units::hint::Command;
 
 use crate::{

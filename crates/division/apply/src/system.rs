@@ -11,7 +11,7 @@ use std::{
     },
 };
 
-use kernel::{Hierarchy, Host, Kernel, Ownership, Real};
+use kernel::{Hierarchy, Host, Kernel, Ownership, Real, threads};
 use plan::Owned;
 use rustix::{
     fs::{AtFlags, Gid, Mode, OFlags, Uid},

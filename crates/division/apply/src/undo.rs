@@ -18,8 +18,8 @@ use std::{
 };
 
 use kernel::{Hierarchy, Seat};
-use knobs::{Encoding, Instance};
 use plan::{Action, Outsider, Place, is_reserve};
+use settings::knobs::{Encoding, Instance};
 use units::group_path;
 
 use crate::{

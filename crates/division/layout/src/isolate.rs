@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use knobs::{Accepts, Budget, Knob};
 use serde_json::{Map, Value as Json, json};
+use settings::knobs::{self, Accepts, Budget, Knob};
 use toml::de::DeValue;
 
 use crate::reader::{Keyed as _, Number, Pairs, Reader, Takes, Value, described, keyed, table, text};

@@ -20,6 +20,7 @@ mod matcher;
 mod pattern;
 mod people;
 mod rule;
+pub mod schedule;
 mod scheduled;
 mod selector;
 mod unit_name;

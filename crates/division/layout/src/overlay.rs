@@ -1,6 +1,5 @@
 //! The layout with the changes of schedules, and what can be wrong with these whatever the machine.
 
-use schedule::Compared;
 use settings::GroupName;
 
 use crate::assigned::{Assigned, same};
@@ -8,6 +7,7 @@ use crate::check::check;
 use crate::desired::Desired;
 use crate::diagnostic::{Diagnostic, Report, Severity};
 use crate::merge::give_cpus;
+use crate::schedule::Compared;
 use crate::scheduled::{Overlay, Schedule};
 
 /// The limit of schedules: each is checked as a layout of its own, and compared with all others.

@@ -1,12 +1,12 @@
 //! What changes by itself, and when. Data only.
 
-use schedule::{Missed, When};
 use settings::GroupName;
 
 use crate::assigned::Assigned;
 use crate::demand::{CpuDemand, MemDemand};
 use crate::origin::{Origin, Spanned};
 use crate::reader::Word;
+use crate::schedule::{Missed, When};
 
 /// A change of some groups that is made and taken back by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

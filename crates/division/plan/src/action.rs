@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
-use settings::Controller;
+use settings::{Controller, knobs};
 use units::{CpuSet, counted};
 
 use crate::{Owned, Ownership, Place};

@@ -5,8 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use devices::{Behavior, DeviceAccess, Forbidden, Verb};
-use settings::{DeviceClass, DeviceRule, Value, Version};
+use settings::{
+    DeviceClass, DeviceRule, Value, Version,
+    devices::{Behavior, DeviceAccess, Forbidden, Verb},
+};
 use units::group_path;
 
 use crate::{Action, Observed, Place, Problem, Step, values::Valued};

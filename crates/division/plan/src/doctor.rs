@@ -11,8 +11,7 @@ mod render;
 mod resources;
 mod writers;
 
-use facts::Facts;
-use topology::Machine;
+use topology::{Machine, facts::Facts};
 
 pub use render::render;
 

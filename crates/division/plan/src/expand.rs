@@ -7,6 +7,7 @@ use std::{
 
 use layout::{Desired, Group, Spanned, UnitName};
 use settings::GroupName;
+use topology::facts;
 use units::hint::Command;
 
 use crate::{Lint, LintKind, Observed, Problem};

@@ -1,8 +1,10 @@
 //! Isolated CPUs: which knobs of the machine are set for them, and the steps that do it.
 
-use knobs::{Budget, Isolation, Knob, Per, ReadOnly, Request, Want};
 use layout::{Desired, Isolate, Origin, Spanned};
-use settings::GroupName;
+use settings::{
+    GroupName,
+    knobs::{self, Budget, Isolation, Knob, Per, ReadOnly, Request, Want},
+};
 use topology::Machine;
 use units::CpuSet;
 

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use settings::{Controller, GroupName, Version};
+use settings::{Controller, GroupName, Version, knobs};
 
 use crate::Place;
 
@@ -123,7 +123,7 @@ pub struct SeenGroup {
     /// Whether any are in a group below it; not looked for unless requested, either.
     #[serde(default)]
     pub populated_below: bool,
-    /// On v2, the device rules that the group was given, as [`devices::DeviceAccess`] prints them;
+    /// On v2, the device rules that the group was given, as [`settings::devices::DeviceAccess`] prints them;
     /// `None` if it was given none, or not requested ([`crate::Need::devices`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub devices: Option<String>,

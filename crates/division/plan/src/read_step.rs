@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Deserializer, de::Error};
-use settings::{Controller, GroupName};
+use settings::{Controller, GroupName, knobs};
 use units::CpuSet;
 
 use crate::{Action, Affinity, Outsider, Owned, Ownership, Place, Step};

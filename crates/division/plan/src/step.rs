@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use layout::{Desired, Latency};
 use serde::{Deserialize, Serialize};
-use settings::GroupName;
+use settings::{GroupName, knobs};
 use units::{CpuSet, NodeSet};
 
 use crate::{Action, Lint, Place};

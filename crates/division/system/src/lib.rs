@@ -1,8 +1,9 @@
 //! What this machine has beside cgroups, as far as values and rules need it: its users and groups, its memory, CPUs,
-//! devices and processes. It never writes.
+//! devices and processes, and its configuration files. It never writes.
 
 mod accounts;
 mod facts;
+pub mod files;
 mod process;
 mod program;
 mod status;

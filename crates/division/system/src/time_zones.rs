@@ -1,7 +1,7 @@
 //! The machine's own time zone, and those in `/usr/share/zoneinfo`.
 
 use jiff::tz::{TimeZone, db};
-use schedule::Zones;
+use layout::schedule::Zones;
 
 /// Reads them as they are needed; the files are read again after some minutes.
 #[derive(Debug, Clone, Copy, Default)]

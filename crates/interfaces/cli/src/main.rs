@@ -14,6 +14,8 @@ mod manual;
 mod output;
 mod studies;
 
+use libcgroup::cset;
+
 #[allow(unsafe_code, reason = "the C library calls a symbol of this name, once, with its arguments")]
 #[unsafe(no_mangle)]
 extern "C" fn main() -> i32 {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
-use files::Trust;
 use layout::{Account, Desired, Diagnostic, Mode, Origin, Person, Severity, Source, Spanned};
+use system::files::{self, Trust};
 
 use crate::failure::{BAD_CONFIGURATION, Failure, SYSTEM, warn};
 

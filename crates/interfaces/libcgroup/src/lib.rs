@@ -1,5 +1,6 @@
 //! libcgroup's commands by their old names, on the same kernel, layout and apply code as `ringfence` itself. What a
 //! script can see (flags, files read, standard output, exit status) is the reference's; its bugs are not copied.
+//! [`cset`] is the same for another program's commands.
 
 mod failure;
 mod group_list;
@@ -28,6 +29,8 @@ mod cgxget;
 mod cgxset;
 mod lscgroup;
 mod lssubsys;
+
+pub mod cset;
 
 use std::{ffi::OsString, path::PathBuf};
 

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use facts::ControllerRow;
 use kernel::{Hierarchy, Host};
 use settings::Version;
+use topology::facts::ControllerRow;
 
 use crate::{
     answer,

@@ -8,9 +8,8 @@ use std::{
 };
 
 use classify::{ClassifyOptions, Configuration, Decision, Done, Facts, Files, KnownProcess, Placer, Rules};
-use files::Trust;
 use kernel::Host;
-use system::{Accounts, ProcessReader};
+use system::{Accounts, ProcessReader, files::Trust};
 
 use crate::failure::{BAD_RULES, Failure, NO_GROUP, SOME_FAILED, SYSTEM, warn};
 

@@ -1,10 +1,10 @@
 //! Where rules come from: the layout's own, then libcgroup's cgrules.conf and cgrules.d, with the templates of its
-//! cgconfig.conf and cgconfig.d. Opens configuration files only, and those safely ([`files::load`]).
+//! cgconfig.conf and cgconfig.d. Opens configuration files only, and those safely ([`system::files::load`]).
 
 use std::path::{Path, PathBuf};
 
-use files::Trust;
 use layout::{Desired, Diagnostic, Source, Template};
+use system::files::{self, Trust};
 
 /// A configuration whose rules are to be followed.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ impl Files {
     /// Those of the paths that somebody named: files, and directories of a layout.
     ///
     /// # Errors
-    /// As [`files::layout_files`].
+    /// As [`system::files::layout_files`].
     pub fn named(paths: &[PathBuf]) -> Result<Files, Diagnostic> {
         let each: Vec<Vec<PathBuf>> =
             paths.iter().map(|path| files::layout_files(path)).collect::<Result<_, _>>()?;

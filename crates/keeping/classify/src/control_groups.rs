@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use facts::Base;
 use kernel::{GroupName, Hierarchy, Host, Owner, group_in, group_lines};
+use topology::facts::Base;
 
 /// The groups that a process is in, in each hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -4,8 +4,8 @@
 
 use std::{fs, io, path::Path};
 
-use files::{Trust, read_layout};
 use layout::{Desired, UnitName};
+use system::files::{Trust, read_layout};
 
 use crate::RuleFiles;
 

@@ -9,11 +9,13 @@ use std::{
 };
 
 use apply::{By, Drift, Earlier, Lock, Meta, RulesFile, Running, State, Target};
-use files::Trust;
 use kernel::{Host, Real};
 use layout::{Assigned, Desired, Diagnostic, Keep, Schedule, Source};
 use plan::{Action, Plan, Problem};
-use system::Accounts;
+use system::{
+    Accounts,
+    files::{self, Trust},
+};
 use topology::Machine;
 use units::hint::Command;
 

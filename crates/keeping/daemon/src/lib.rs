@@ -51,6 +51,9 @@ mod watching;
 
 mod worker;
 
+// what decides about some elastic groups
+pub mod latency;
+
 mod elastic;
 
 mod sources;

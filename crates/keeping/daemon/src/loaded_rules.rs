@@ -4,10 +4,9 @@
 use std::{collections::HashSet, path::PathBuf, rc::Rc};
 
 use classify::{Configuration, Files, Goal, Membership, Other, Placer, Rules};
-use files::Trust;
 use kernel::Host;
 use layout::{Desired, Diagnostic, Process, Rule, Severity};
-use system::Accounts;
+use system::{Accounts, files::Trust};
 use tracing::warn;
 
 use crate::{ConfigurationError, RuleFiles, put::Place};

@@ -10,6 +10,7 @@ use std::{
 
 use classify::Files;
 use exporters::metrics::Bounds;
+use system::files;
 use units::Bytes;
 
 use crate::ConfigurationError;

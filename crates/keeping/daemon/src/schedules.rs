@@ -9,7 +9,7 @@ use std::{
 use apply::{Lock, Running, State, System};
 use jiff::Timestamp;
 use kernel::Host;
-use schedule::{Event, InForce, Last, Look, Memory, Moment, Turn, When};
+use layout::schedule::{Event, InForce, Last, Look, Memory, Moment, Turn, When};
 use system::TimeZones;
 use tracing::{error, info, warn};
 

@@ -1,7 +1,7 @@
 //! Whether an experiment has enough runs to decide its comparisons, before any is made: an experiment that can only end
 //! in "inconclusive" should say so at its start. Pure.
 
-use statistics::{LEAST_RUNS, LEVEL, smallest_p};
+use crate::statistics::{LEAST_RUNS, LEVEL, smallest_p};
 
 use crate::{Experiment, design, drivers, file::Workload, times::Lengths};
 
@@ -81,7 +81,7 @@ pub fn planned_seconds(experiment: &Experiment, lengths: &Lengths) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture;
+    use crate::{fixture, statistics};
 
     /// newcomers A8: three repetitions can decide nothing, and nobody said so.
     #[test]

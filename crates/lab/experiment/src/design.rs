@@ -1,7 +1,7 @@
 //! In which order the runs of an experiment are made: randomised complete blocks. Every block runs every cell, a
 //! condition under a load, once, so that what changes slowly (heat, a neighbour) meets all of them alike.
 
-use crate::{Experiment, file::Order};
+use crate::{Experiment, file::Order, statistics};
 
 /// A condition under a load.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,5 +1,6 @@
 //! What an experiment asks for and what came out of it, as data: the file ([`Experiment`]), and the results
-//! ([`Results`]) that are stored and from which every report is drawn. Pure: nothing is run, read or written here.
+//! ([`Results`]) that are stored and from which every report is drawn; and what would come out by a model ([`simulator`]). Pure: nothing
+//! is run, read or written here.
 
 pub mod file; // what is requested
 pub mod results; // what was measured, and what it says
@@ -23,6 +24,8 @@ mod reproducible; // the conditions that this machine can distinguish
 
 mod unit; // of a measure
 
+pub mod statistics; // what the figures of a few runs say
+
 mod decidable; // whether there are enough of them
 pub mod design; // in which order its runs are made
 mod gating; // what gates look at, and over which time figures are taken
@@ -31,6 +34,8 @@ pub mod measure; // a run's figures
 mod verdict_text; // a verdict in words
 
 pub mod summary; // what all runs say
+
+pub mod simulator; // what a rule for CPUs would do
 
 #[cfg(test)]
 mod fixture;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::{
     file::Measure,
     results::{Latency, Run, Series},
+    statistics,
     times::{seconds, within},
 };
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     file::Experiment,
     note::{Note, Warning},
+    statistics,
 };
 
 /// The version of this shape.

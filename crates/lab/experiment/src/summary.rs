@@ -1,7 +1,7 @@
 //! What all runs say: a cell per condition, load and measure, and the comparisons with their verdicts. Works on what
 //! was recorded alone, so the summary can be worked out again at any time.
 
-use statistics::{Compared, Limits, Word};
+use crate::statistics::{self, Compared, Limits, Word};
 
 use crate::{
     Experiment,

@@ -1,7 +1,7 @@
 //! Why a comparison has its word, in one sentence with numbers. Never says "the same" of what is only not
 //! significant.
 
-use statistics::{Compared, LEAST_RUNS, LEVEL, Limits, Reason, Word, smallest_p};
+use crate::statistics::{Compared, LEAST_RUNS, LEVEL, Limits, Reason, Word, smallest_p};
 
 use crate::number::{self, Unit};
 

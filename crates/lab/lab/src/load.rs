@@ -3,9 +3,9 @@
 
 use std::{io, time::Duration};
 
-use facts::Base;
 use kernel::Host;
 use settings::{Controller, Version};
+use topology::facts::Base;
 
 /// CPU time of all CPUs since boot, in clock ticks (`/proc/stat`, proc_stat(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

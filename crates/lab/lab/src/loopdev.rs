@@ -11,8 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use experiment::statistics::SplitMix64;
 use rustix::fs::{FallocateFlags, Mode, OFlags};
-use statistics::SplitMix64;
 
 use crate::Error;
 

@@ -1,9 +1,9 @@
 //! A scene as SVG: inside the page, where its style sheet colours it, or as a file of its own with its colours by day
-//! and night. How elements are written is `svg`'s.
+//! and night. How elements are written is `topology::svg`'s.
 
 use std::fmt::Write as _;
 
-use svg::{Element, Length, Svg};
+use topology::svg::{Element, Length, Svg};
 
 use crate::chart::palette;
 use crate::chart::scene::{Anchor, Ink, Mark, Scene, Shape, Stroke};

@@ -26,6 +26,8 @@ mod logical_io; // a buffer cache with instance caging
 pub mod oltp; // a server and its clients
 mod read; // direct reads of a device
 
+pub mod drivers; // tools, and which driver a workload has
+
 pub use built_in::{BuiltIn, Workload};
 pub use cpu::{Cpu, CpuReport, main_cpu};
 pub use cyclic::{Cyclic, CyclicReport, main_cyclic};

@@ -8,6 +8,8 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
+use kernel::threads;
+
 /// Does an experiment run now?
 static IS_URGENT: AtomicBool = AtomicBool::new(false);
 

@@ -1,9 +1,11 @@
 //! The v1 device filter: what groups may use, stored and changed by [`DeviceAccess`], and handed down to the groups
 //! below.
 
-use devices::{DeviceAccess, Forbidden, Verb, rule};
 use rustix::io::Errno;
-use settings::Controller::Devices;
+use settings::{
+    Controller::Devices,
+    devices::{DeviceAccess, Forbidden, Verb, rule},
+};
 
 use crate::state::{File, Place, State, file};
 

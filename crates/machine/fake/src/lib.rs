@@ -1,7 +1,7 @@
 //! A kernel's cgroup interface in memory, for tests of everything above it. It knows only what Linux 6.1 (v1, v2
 //! and both), 6.12 and 7.2 (v2's exclusive CPUs) and 6.18 (v1) were seen to do, and the conformance suite holds it to real
 //! kernels. What it does not know it refuses: a file that is not modelled is `ENOENT`, a write that is not
-//! modelled `EOPNOTSUPP`.
+//! modelled `EOPNOTSUPP`. Beside it, [`suite`] runs the suites that hold it, and all above it, to real kernels.
 
 mod state; // what it remembers
 mod worlds; // how it starts
@@ -27,6 +27,8 @@ mod pids;
 mod realtime;
 
 mod tables; // all files
+
+pub mod suite; // which tests run on this machine
 
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,12 @@ mod trouble;
 
 use std::{collections::HashMap, os::fd::AsFd};
 
-use bpf::DeviceFilter;
-use devices::{DeviceAccess, Forbidden, Verb};
+use crate::bpf::{self, DeviceFilter};
 use rustix::{fs::OFlags, io::Errno};
-use settings::Version;
+use settings::{
+    Version,
+    devices::{self, DeviceAccess, Forbidden, Verb},
+};
 use units::group_path;
 
 use crate::{Error, GroupName, Hierarchy, Host, Op, Real, Seat};

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 use settings::{Controller, Version};
+use topology::facts;
 use units::group_path;
 use units::hint::{self, Command};
 

@@ -6,9 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use facts::{Base, ControllerRow, UNIT_NAME};
 use rustix::io::Errno;
 use settings::{Controller, Version};
+use topology::facts::{self, Base, ControllerRow, UNIT_NAME};
 use units::nearest;
 
 use crate::{Error, GroupName, Hierarchy, Kernel, mounts, owners::systemd_manages, unit::unit_of};

@@ -8,10 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bpf::DeviceFilter;
-use devices::DeviceAccess;
 use rustix::io::Errno;
-use settings::{Controller, Version};
+use settings::{Controller, Version, devices::DeviceAccess};
+
+use crate::bpf::DeviceFilter;
 
 /// One mounted hierarchy. v1 has several, v2 one, a hybrid host both.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]

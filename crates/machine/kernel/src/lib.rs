@@ -2,6 +2,7 @@
 //! live in them, makes and removes groups, reads and writes their files, moves tasks, freezes and kills, and
 //! turns every refusal into its cause. It holds no policy: what to write is decided elsewhere.
 
+pub mod bpf;
 mod descriptor;
 mod error;
 mod explain;
@@ -31,6 +32,10 @@ mod stragglers;
 mod tasks;
 mod unit;
 mod unit_groups;
+
+// beside groups: a thread's CPUs, and all that the machine offers
+pub mod probe;
+pub mod threads;
 
 pub use bring::Brought;
 pub use charges::LeftBehind;

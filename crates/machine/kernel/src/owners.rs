@@ -1,8 +1,8 @@
 //! Subtrees that belong to somebody else: systemd, kubelet, containerd, Slurm, Nomad, libvirt. They are read,
 //! never written.
 
-use facts::UNIT_PATH;
 use settings::{Controller, Version};
+use topology::facts::UNIT_PATH;
 use units::{group_path, hint::Command};
 
 use crate::{

@@ -8,18 +8,17 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use bpf::DeviceFilter;
-use devices::DeviceAccess;
 use rustix::{
     fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, ResolveFlags, Uid},
     io::Errno,
     process::{Pid, PidfdFlags, Signal},
 };
-use settings::Version;
+use settings::{Version, devices::DeviceAccess};
 use units::group_path;
 
 use crate::{
     Hierarchy, Kernel, Ownership, Process,
+    bpf::DeviceFilter,
     control_files::CONTROLLERS,
     descriptor::{PAGE, read_path, read_until, write_to},
     mounts, procfs,

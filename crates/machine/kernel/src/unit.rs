@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::PathBuf};
 
-use facts::{UNIT_NAME, UNIT_SLICE};
+use topology::facts::{UNIT_NAME, UNIT_SLICE};
 use units::{
     Bytes, group_path,
     hint::{Command, toml, toml_key},

@@ -1,8 +1,8 @@
 //! The control groups of systemd's units: found by a unit's name in the tree of units, without asking systemd. A user's
 //! own units are in that user's `user@UID.service` and are not meant.
 
-use facts::UNIT_NAME;
 use settings::{GroupName, Version};
+use topology::facts::UNIT_NAME;
 use units::{group_path, nearest};
 
 use crate::{Error, Hierarchy, Host, Seat, owners::systemd_manages, unit::is_unit_name, unit_of};

@@ -29,6 +29,10 @@ mod partition;
 // a group may not have the name of a file that holds a setting
 mod group_name;
 
+// what is no setting of a group: the rules of devices one by one, and the knobs of the machine
+pub mod devices;
+pub mod knobs;
+
 mod docs;
 
 pub use by_file::{

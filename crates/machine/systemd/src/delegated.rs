@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use settings::Version;
 use zbus::{OwnedObjectPath, Variant};
 
-use facts::{Base, UNIT_NAME, UNIT_PATH, UNIT_SLICE};
 use kernel::{Error, Host, UnitError};
+use topology::facts::{Base, UNIT_NAME, UNIT_PATH, UNIT_SLICE};
 
 use crate::bus::{ANSWER, Systemd, UNIT, not_understood, words};
 

@@ -12,7 +12,12 @@ mod merge;
 mod query;
 mod read;
 
+pub mod svg;
+
 pub mod print;
+
+// and of its kernel
+pub mod facts;
 
 pub use error::TopologyError;
 pub use machine::{

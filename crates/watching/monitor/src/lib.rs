@@ -37,6 +37,7 @@ mod loads;
 
 mod energy;
 
+pub mod interruptions;
 pub mod log;
 mod per_cpu;
 mod perf;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use interruptions::Interrupted;
+use monitor::interruptions::Interrupted;
 use serde::Serialize;
 
 use super::causes::{Effect, Kind};

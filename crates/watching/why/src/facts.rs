@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use apply::{Again, Bound, Ended, Following, LeftAlone};
-use interruptions::Interrupted;
+use monitor::interruptions::Interrupted;
 use settings::{DeviceNumber, Version};
 use units::{CpuSet, Limit, NodeSet};
 

@@ -10,8 +10,8 @@ use std::{
 };
 
 use apply::Bound;
-use interruptions::{Counts, Interrupted};
 use kernel::{Error, GroupName, Host, Seat};
+use monitor::interruptions::{Counts, Interrupted};
 use settings::{Controller, Value, Version};
 use units::{CpuSet, Limit, NodeSet, group_path};
 

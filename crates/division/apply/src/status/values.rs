@@ -2,10 +2,12 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use devices::{Behavior, DeviceAccess, Verb};
 use plan::{Action, Owned, Ownership, Place};
 use serde::{Deserialize, Serialize};
-use settings::{CpuMax, Value, Version};
+use settings::{
+    CpuMax, Value, Version,
+    devices::{self, Behavior, DeviceAccess, Verb},
+};
 
 use crate::{
     entry::Entry,

@@ -1,5 +1,7 @@
 //! Knobs of the machine: they go back where what a generation wrote still stands there.
 
+use settings::knobs;
+
 use super::*;
 
 impl Steps<'_> {

@@ -11,13 +11,11 @@ use std::{
 };
 
 use apply::{Running, System};
-use bpf::DeviceFilter;
-use devices::DeviceAccess;
 use fake::Fake;
-use kernel::{Hierarchy, Host, Kernel, Ownership as To, Process, Real};
+use kernel::{Hierarchy, Host, Kernel, Ownership as To, Process, Real, bpf::DeviceFilter};
 use plan::Owned;
 use rustix::io::Errno;
-use settings::Controller;
+use settings::{Controller, devices::DeviceAccess};
 use units::CpuSet;
 
 use crate::world::Picture;

@@ -22,6 +22,7 @@ mod stays;
 mod swap;
 mod world;
 
+use fake::suite;
 use libtest_mimic::{Arguments, Trial};
 use settings::{Controller, Version};
 

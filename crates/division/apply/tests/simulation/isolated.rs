@@ -10,9 +10,9 @@ use std::{
 use apply::{Failure, Lock, Outcome, State, Target, execute, recover, status, undo};
 use fake::{Fake, Snapshot};
 use kernel::Kernel;
-use knobs::Instance;
 use plan::Action;
 use rustix::io::Errno;
+use settings::knobs::Instance;
 use tempfile::TempDir;
 
 use crate::{

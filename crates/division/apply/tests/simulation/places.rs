@@ -7,9 +7,11 @@ use std::{
 
 use fake::Fake;
 use kernel::Kernel;
-use knobs::{Encoding, Instance, KNOBS, Knob, Per, Seen};
 use rustix::io::Errno;
-use settings::Version;
+use settings::{
+    Version,
+    knobs::{self, Encoding, Instance, KNOBS, Knob, Per, Seen},
+};
 use units::CpuSet;
 
 use crate::{machine::Faults, random::Random};

@@ -1,6 +1,6 @@
 //! Random numbers from a seed, and choices made with them.
 
-/// SplitMix64, as in the statistics crate, which this one may not use: the same seed must give the same run in every later
+/// SplitMix64, as in `experiment::statistics`, which this crate may not use: the same seed must give the same run in every later
 /// version.
 #[derive(Debug, Clone)]
 pub struct Random(u64, bool);

@@ -10,6 +10,7 @@ use apply::{
     status, undo,
 };
 use fake::Fake;
+use layout::schedule;
 use tempfile::TempDir;
 
 use crate::{

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use schedule::{Event, Missed, When, span_text};
 use settings::{Fidelity, Side, Version, Via};
 
 use crate::assigned::Assigned;
@@ -12,6 +11,7 @@ use crate::latency::{EVERY, Latency, LatencySource, LatencyUnit};
 use crate::origin::Spanned;
 use crate::reader::{Keyed as _, Pairs, Takes, array, table, text, toml_key as key};
 use crate::rule::Rule;
+use crate::schedule::{Event, Missed, When, span_text};
 use crate::scheduled::{Overlay, Schedule};
 use crate::toml_file::rule_pairs;
 

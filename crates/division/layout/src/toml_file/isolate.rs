@@ -1,6 +1,6 @@
 //! `isolate` of a group and of the machine: a level, or rows of the table of knobs with their values.
 
-use knobs::{Accepts, Budget, Knob};
+use settings::knobs::{self, Accepts, Budget, Knob};
 use toml::de::DeValue;
 
 use crate::diagnostic::Diagnostic;

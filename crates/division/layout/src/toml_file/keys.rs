@@ -3,7 +3,6 @@
 
 use std::sync::LazyLock;
 
-use schedule::Missed;
 use serde_json::json;
 
 use super::cpus::CpuTable;
@@ -15,6 +14,7 @@ use crate::matcher::Matcher;
 use crate::people::{Person, TASKS_KEYS};
 use crate::reader::{Key, Keyed as _, Takes as _, keys, object, one_or_more};
 use crate::rule::Rule;
+use crate::schedule::Missed;
 
 /// Some of a table's keys.
 fn some(keys: &[Key], names: &[&str]) -> Vec<Key> {

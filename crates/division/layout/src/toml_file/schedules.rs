@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use schedule::{Calendar, Event, Missed, When, parse_span};
 use settings::GroupName;
 
 use super::keys;
@@ -11,6 +10,7 @@ use crate::diagnostic::Diagnostic;
 use crate::names::cut;
 use crate::origin::Spanned;
 use crate::reader::{Name, Reader, Takes as _, Value, entries};
+use crate::schedule::{Calendar, Event, Missed, When, parse_span};
 use crate::scheduled::{Overlay, Schedule};
 use crate::unit_name::UnitName;
 

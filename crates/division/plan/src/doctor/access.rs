@@ -1,6 +1,6 @@
 //! Who the caller is and what they may do, and whose the subtrees are.
 
-use facts::{Base, Facts, Mounted};
+use topology::facts::{Base, Facts, Mounted};
 
 use super::{Area, Finding, Level};
 

@@ -1,7 +1,7 @@
 //! Where each controller lives, which are missing and how to get them, and what v2 groups can do by themselves.
 
-use facts::{ControllerRow, Facts, MountTrial, Mounted};
 use settings::{Controller, Version};
+use topology::facts::{self, ControllerRow, Facts, MountTrial, Mounted};
 use units::hint::Command;
 
 use super::{Area, FactsExt, Finding, Level};

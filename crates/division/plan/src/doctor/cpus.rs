@@ -1,7 +1,9 @@
 //! Exclusive CPUs and whether they are; SMT, isolation and clocks.
 
-use facts::{Exclusive, Facts, Partition};
-use topology::Machine;
+use topology::{
+    Machine,
+    facts::{Exclusive, Facts, Partition},
+};
 use units::{CpuSet, group_path, hint::Command};
 
 use super::{Area, FactsExt, Finding, Level};

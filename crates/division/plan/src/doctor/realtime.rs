@@ -1,6 +1,6 @@
 //! Real-time throttling, and the real-time budgets of groups.
 
-use facts::{Facts, GroupBudget, RealtimeRoot};
+use topology::facts::{Facts, GroupBudget, RealtimeRoot};
 use units::{Limit, Micros, hint::Command};
 
 use super::{Area, FactsExt, Finding, Level};

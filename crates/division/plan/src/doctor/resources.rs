@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use facts::{Disk, Facts};
+use topology::facts::{Disk, Facts};
 
 use super::{Area, FactsExt, Finding, Level, controllers::mount_v2};
 

@@ -1,6 +1,6 @@
 //! Programs that write what we write too.
 
-use facts::{Facts, WRITERS, Writer};
+use topology::facts::{Facts, WRITERS, Writer};
 use units::hint::Command;
 
 use super::{Area, Finding, Level};

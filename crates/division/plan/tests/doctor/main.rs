@@ -7,12 +7,15 @@ mod rows;
 
 use std::{collections::BTreeSet, fs, sync::Mutex};
 
-use facts::{Facts, MountTrial, Partition, WRITERS, Writer};
 use kernel::{Kernel, Real};
 use plan::doctor::{Finding, Level, findings, needs_attention, render};
-use topology::{LogicalCpu, Machine};
+use topology::{
+    LogicalCpu, Machine,
+    facts::{Facts, MountTrial, Partition, WRITERS, Writer},
+};
 use units::{Limit, Micros};
 
+use kernel::probe;
 use rows::{Row, invalid, texts};
 
 /// Recorded by doctor itself in virtual machines with Linux 6.1, 8 CPUs and 4 nodes.

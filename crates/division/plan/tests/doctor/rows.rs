@@ -1,7 +1,9 @@
 //! The table: a change of recorded facts, and the finding that it must bring.
 
-use facts::{Base, Exclusive, Facts, GroupBudget, MountTrial, Owned, Partition, RealtimeRoot, Writer};
 use plan::doctor::Level;
+use topology::facts::{
+    Base, Exclusive, Facts, GroupBudget, MountTrial, Owned, Partition, RealtimeRoot, Writer,
+};
 use units::{Limit, Micros};
 
 /// One row. `what`, `consequence` and `hint` are parts of the finding's; "" means that it has none.

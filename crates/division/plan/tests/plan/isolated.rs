@@ -1,8 +1,10 @@
 //! Isolated CPUs: which places are set, in which order, and what is refused.
 
-use knobs::{Instance, ReadOnly, Seen};
 use plan::{Action, Anybody, LintKind, MachineFacts, Observed, Plan, Problem, Step};
-use settings::Version;
+use settings::{
+    Version,
+    knobs::{Instance, ReadOnly, Seen},
+};
 
 use crate::world::{desired, machine};
 

@@ -4,9 +4,8 @@ use std::{fmt::Write, path::Path};
 
 use apply::{Running, State, Target};
 use classify::{ClassifyOptions, Configuration, Decision, Done, Files, Outcome, Placer, Rules};
-use files::Trust;
 use serde_json::json;
-use system::{Accounts, ProcessReader};
+use system::{Accounts, ProcessReader, files::Trust};
 use units::hint::Command;
 
 use super::host;

@@ -7,6 +7,7 @@ use std::{
 
 use daemon::{Gate, Keep, Level, Log, LogTarget, METRICS, Options, Paces, Record, RuleFiles, Watching};
 use plan::doctor::{Area, Finding};
+use system::files;
 
 use crate::{args, failure::Failure, output};
 

@@ -3,9 +3,9 @@
 use std::{process::Command, time::Duration};
 
 use apply::{Head, Running, State, Target};
-use interruptions::{READY, Report, Request, Row};
-use knobs::Budget;
+use monitor::interruptions::{self, READY, Report, Request, Row};
 use serde_json::json;
+use settings::knobs::Budget;
 use units::CpuSet;
 
 use super::{group, host, layouts, stop_on_signals};

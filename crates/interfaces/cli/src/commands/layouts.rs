@@ -32,12 +32,13 @@ pub use status::status;
 use std::path::{Path, PathBuf};
 
 use ::plan::{Lint, LintKind, Plan, Problem};
-use ::schedule::InForce;
 use apply::{Earlier, RulesFile, Running, State, Target};
-use files::Trust;
 use kernel::Host;
-use layout::{Desired, Diagnostic, Severity, Source};
-use system::Accounts;
+use layout::{Desired, Diagnostic, Severity, Source, schedule::InForce};
+use system::{
+    Accounts,
+    files::{self, Trust},
+};
 use topology::Machine;
 
 use crate::{

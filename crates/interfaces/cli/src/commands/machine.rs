@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use apply::{GroupStatus, Running, State, Target};
+use kernel::probe;
 use plan::doctor::Finding;
 use settings::{Controller, Version};
 use topology::Machine;

@@ -2,6 +2,7 @@
 
 use std::{fs, io::ErrorKind, path::Path};
 
+use libcgroup::cset;
 use serde_json::json;
 
 use crate::{args, completion, failure::Failure, manual, output};

@@ -10,6 +10,7 @@ use std::{
     sync::Arc,
 };
 
+use fake::suite;
 use libtest_mimic::Trial;
 use nix::sys::{
     resource::{UsageWho, getrusage},

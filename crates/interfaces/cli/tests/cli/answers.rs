@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use fake::suite;
 use libtest_mimic::Trial;
 use serde_json::{Value, json};
 

@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use fake::suite;
 use libtest_mimic::Trial;
 use rustix::time::{ClockId, Timespec, clock_gettime, clock_settime};
 use serde_json::Value;

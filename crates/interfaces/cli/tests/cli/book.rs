@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, fmt::Write as _, fs, path::Path};
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::{

@@ -9,6 +9,7 @@ use std::{
     sync::Arc,
 };
 
+use fake::suite;
 use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::world::{Need, Scene, World};

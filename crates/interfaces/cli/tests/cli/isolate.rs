@@ -2,6 +2,7 @@
 
 use std::{fs, process::Child, sync::Arc};
 
+use fake::suite;
 use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 

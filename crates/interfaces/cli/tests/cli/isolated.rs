@@ -4,8 +4,9 @@
 use std::{collections::BTreeMap, fs, process::Command, sync::Arc};
 
 use apply::{KnobFiles, MachineKnobs};
-use knobs::{KNOBS, Per};
+use fake::suite;
 use libtest_mimic::Trial;
+use settings::knobs::{KNOBS, Per};
 use units::CpuSet;
 
 use crate::{

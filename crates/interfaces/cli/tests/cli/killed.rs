@@ -6,6 +6,7 @@
 
 use std::{collections::BTreeMap, fs, sync::Arc};
 
+use fake::suite;
 use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 

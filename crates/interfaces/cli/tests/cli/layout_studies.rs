@@ -3,6 +3,7 @@
 
 use std::{fs, path::Path, sync::Arc};
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::{

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use fake::suite;
 use libtest_mimic::Trial;
 use rustix::{fs::FlockOperation, process::Signal};
 use serde_json::Value;

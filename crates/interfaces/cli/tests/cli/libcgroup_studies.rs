@@ -4,6 +4,7 @@
 
 use std::{fs, path::Path, process::Command, sync::Arc};
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::{

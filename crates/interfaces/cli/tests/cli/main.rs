@@ -67,6 +67,7 @@ mod world;
 
 use std::process::Command;
 
+use fake::suite;
 use libtest_mimic::{Arguments, Trial};
 
 /// The history of commands that name none: this host's own is nobody's test.

@@ -8,6 +8,7 @@ mod rows;
 
 use std::{path::PathBuf, sync::Arc};
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::{

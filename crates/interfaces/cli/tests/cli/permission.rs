@@ -14,6 +14,7 @@ use answers::{
 };
 use apply::By;
 use daemon::socket::{Control, Handle, Live, Rights, serve};
+use fake::suite;
 use kernel::{Access, GroupName, Host, Real, Who};
 use libtest_mimic::Trial;
 use settings::Controller;

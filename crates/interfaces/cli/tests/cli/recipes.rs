@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::{

@@ -13,6 +13,7 @@ mod writing;
 
 use std::{path::PathBuf, process::Command, sync::Arc};
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::world::{Need, World, words};

@@ -2,6 +2,7 @@
 
 use std::{path::Path, process::Child, sync::Arc, time::SystemTime};
 
+use fake::suite;
 use libtest_mimic::Trial;
 use serde_json::Value;
 

@@ -3,6 +3,7 @@
 
 use std::{fs, sync::Arc};
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::world::{Need, Scene, World};

@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path, sync::Arc};
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::{
@@ -14,7 +15,7 @@ const MACHINE: &str = include_str!("../../../../machine/topology/tests/machines/
 
 /// What `ringfence record` saw of two groups in 95 s.
 const RECORDED: &[u8] =
-    include_bytes!("../../../../lab/simulator/tests/simulator/recorded/01795639205275.rflog");
+    include_bytes!("../../../../lab/experiment/tests/simulator/recorded/01795639205275.rflog");
 
 /// Eight sockets with ten cores of two CPUs each, in two listings.
 const LARGE: [&str; 2] = [

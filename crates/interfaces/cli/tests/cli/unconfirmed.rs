@@ -8,6 +8,7 @@ use std::{
     sync::Arc,
 };
 
+use fake::suite;
 use libtest_mimic::Trial;
 use nix::errno::Errno;
 use rustix::process::{Pid, Signal, kill_process};

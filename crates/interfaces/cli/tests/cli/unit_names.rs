@@ -3,6 +3,7 @@
 
 use std::{fs, process::Command, sync::Arc};
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::{

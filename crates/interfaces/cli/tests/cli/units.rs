@@ -9,6 +9,7 @@ use std::{
     time::Instant,
 };
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::{

@@ -6,6 +6,7 @@ mod page;
 
 use std::sync::Arc;
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::world::{Need, World};

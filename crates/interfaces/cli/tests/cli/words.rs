@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path};
 
+use fake::suite;
 use libtest_mimic::Trial;
 use proc_macro2::{TokenStream, TokenTree};
 

@@ -6,9 +6,8 @@ use std::{
 };
 
 use exporters::view::{self, Ran, Trail};
-use interruptions::Counts;
 use kernel::{GroupName, Host};
-use monitor::{Beat, Files, Sampler, Task, Window};
+use monitor::{Beat, Files, Sampler, Task, Window, interruptions::Counts};
 use units::CpuSet;
 
 use super::Source;

@@ -9,12 +9,15 @@ use std::{
 };
 
 use apply::{Measured, Says};
-use latency::{Answer, Error, Source};
 use layout::Latency;
 use tracing::warn;
 
 use super::is_stopped_within;
-use crate::{failure_log::FailureLog, worker::Worker};
+use crate::{
+    failure_log::FailureLog,
+    latency::{Answer, Error, Source},
+    worker::Worker,
+};
 
 /// This many times without an answer, and a source has stopped. One late answer changes nothing.
 const MISSED: u32 = 3;

@@ -29,6 +29,7 @@ use tokio::{
     sync::Semaphore,
 };
 
+use system::files;
 use tracing::error;
 
 use super::{

@@ -41,6 +41,7 @@ mod world;
 
 use std::{path::Path, process::ExitCode};
 
+use fake::suite;
 use libtest_mimic::{Arguments, Completion, Trial};
 use settings::Version;
 

@@ -12,6 +12,7 @@ mod rights;
 mod scene;
 mod serving;
 
+use fake::suite;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() {

@@ -17,6 +17,7 @@ mod watchdog;
 
 use std::process::ExitCode;
 
+use fake::suite;
 use libtest_mimic::{Arguments, Completion, Trial};
 
 fn main() -> ExitCode {

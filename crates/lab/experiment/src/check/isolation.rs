@@ -1,6 +1,7 @@
 //! What isolates the CPUs of a condition's groups: levels and rows that there are, for groups that have CPUs.
 
 use plan::CPUS;
+use settings::knobs;
 
 use super::{Check, near};
 use crate::file::Condition;

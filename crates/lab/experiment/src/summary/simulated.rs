@@ -5,7 +5,7 @@
 //! the experiments with two equal conditions would have a winner. Runs follow one another without a pause between
 //! blocks, so no place in a block is special.
 
-use statistics::SplitMix64;
+use crate::statistics::SplitMix64;
 
 use super::*;
 use crate::{design, file::Order, fixture};

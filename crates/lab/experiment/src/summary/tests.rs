@@ -1,7 +1,7 @@
 //! Runs made by hand, and what is said of them.
 
 use super::*;
-use crate::{fixture, results::Latency};
+use crate::{fixture, results::Latency, statistics};
 
 const SIX: [f64; 6] = [100.0, 101.0, 99.0, 100.5, 99.5, 102.0];
 

@@ -6,10 +6,10 @@
 use std::time::{Duration, Instant};
 
 use experiment::Note;
-use facts::Base;
-use kernel::{GroupName, Hierarchy, Host};
+use kernel::{GroupName, Hierarchy, Host, threads};
 use rustix::io::Errno;
 use settings::{Controller, Version};
+use topology::facts::Base;
 use units::{CpuSet, group_path};
 
 use super::journal::{Entry, Journal, Narrow, Relocation, started};

@@ -10,10 +10,12 @@ use std::{
     time::Duration,
 };
 
-use drivers::process::{self, Tool};
 use experiment::{Experiment, file::Device};
 use units::Bytes;
-use workloads::Stop;
+use workloads::{
+    Stop,
+    drivers::process::{self, Tool},
+};
 
 use super::{
     clean::{swap_off, unmount},

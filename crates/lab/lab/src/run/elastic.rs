@@ -8,6 +8,7 @@ use experiment::{
     file::{Condition, Settings},
     rescale::Rescaled,
     results::{Run, Series},
+    statistics,
 };
 use policy::{Division as _, Elastic, Parameters, Policy, Scope, Units};
 use topology::Machine;

@@ -8,7 +8,7 @@ use experiment::{
     file::{Settings, applies},
     results::{Latency, Run},
 };
-use interruptions::Counts;
+use monitor::interruptions::Counts;
 use units::CpuSet;
 
 /// What is counted in a run.

@@ -1,7 +1,7 @@
 //! A place of the machine that a run sets, as the journal has it.
 
-use knobs::Instance;
 use serde::{Deserialize, Serialize};
+use settings::knobs::Instance;
 
 /// One place of the machine, and what it is to be after the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,8 +9,8 @@ use experiment::{
     file::{Condition, Settings},
     results::Setting,
 };
-use knobs::{Encoding, Instance, Isolation, Knob, Per, Request, Want};
 use rustix::io::Errno;
+use settings::knobs::{self, Encoding, Instance, Isolation, Knob, Per, Request, Want};
 use units::CpuSet;
 
 use super::{

@@ -66,7 +66,7 @@ use self::{
     store::{Manifest, Store},
     substitute::Replaced,
 };
-use workloads::{Program, Site, Stop, urgent::Urgent};
+use workloads::{Program, Site, Stop, drivers, urgent::Urgent};
 
 use crate::{Error, OwnDirectory, groups::Groups, spawn::Spawner};
 

@@ -22,6 +22,7 @@ use super::{
     elastic,
     gate::{self, FOREIGN},
 };
+use experiment::statistics;
 use workloads::Span;
 
 use crate::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use experiment::{Experiment, Note, file, options, rescale::Rescaled};
-use workloads::Program;
+use workloads::{Program, drivers};
 
 use crate::Error;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use statistics::Steady;
+use experiment::statistics::{self, Steady};
 
 use super::{
     runner::{Beats, CellOf, Runner},

@@ -71,7 +71,7 @@ impl Trial {
         let directory = tempfile::Builder::new().prefix("rf-test-").tempdir_in("/var/tmp")?;
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o711))?;
         Ok(Trial {
-            driver: ::drivers::new(options, &Program::this("worker"))?,
+            driver: workloads::drivers::new(options, &Program::this("worker"))?,
             has_own_clock: options.has_own_clock(),
             directory,
             devices: BTreeMap::new(),
@@ -297,13 +297,13 @@ fn nothing_is_left_of_a_driver_that_is_dropped() -> Tested {
     let mut trial = Trial::new(&pgbench(|_| {}))?;
     trial.begin(TIMING)?;
     check(trial.processes().len() > 5, || "it does not run".to_owned())?;
-    trial.driver = ::drivers::new(&pgbench(|_| {}), &Program::this("worker"))?;
+    trial.driver = workloads::drivers::new(&pgbench(|_| {}), &Program::this("worker"))?;
     trial.nothing_is_left()
 }
 
 /// A lab in the middle of a run, for [`nothing_runs_on_after_a_lab_is_killed`]: `hold-pgbench DIRECTORY`.
 pub fn hold_pgbench(directory: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let mut driver = ::drivers::new(&pgbench(|_| {}), &Program::this("worker"))?;
+    let mut driver = workloads::drivers::new(&pgbench(|_| {}), &Program::this("worker"))?;
     let devices = BTreeMap::new();
     let site = Site { directory, devices: &devices, launch: &Plain, group: None, clients_group: None };
     driver.prepare(&site)?;

@@ -126,6 +126,6 @@ fn nothing_is_left_of_an_oltp_that_is_dropped() -> Tested {
     let mut trial = Trial::new(&oltp(|_| {}))?;
     trial.begin(crate::drivers::TIMING)?;
     check(trial.processes().len() == 2, || "it does not run".to_owned())?;
-    trial.driver = ::drivers::new(&oltp(|_| {}), &Program::this("worker"))?;
+    trial.driver = workloads::drivers::new(&oltp(|_| {}), &Program::this("worker"))?;
     trial.nothing_is_left()
 }

@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use fake::suite;
 use lab::LoopDevice;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;

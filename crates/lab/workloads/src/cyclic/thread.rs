@@ -12,8 +12,8 @@ use std::{
     time::Duration,
 };
 
+use kernel::threads::set_fifo;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use threads::set_fifo;
 
 use super::TIMER_SLACK;
 use crate::{Error, start::Instant};

@@ -19,12 +19,12 @@ use std::{
     thread::{self, JoinHandle},
 };
 
+use kernel::threads::set_idle;
 use rustix::{
     thread::{ClockId, clock_nanosleep_relative, set_current_timer_slack},
     time::Timespec,
 };
 use serde::{Deserialize, Serialize};
-use threads::set_idle;
 
 pub use driver::Load;
 

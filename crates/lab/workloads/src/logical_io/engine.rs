@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use statistics::SplitMix64;
+use experiment::statistics::SplitMix64;
 
 use super::{
     account::{Account, Count, Ledger, Look, Published},

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use statistics::SplitMix64;
+use experiment::statistics::SplitMix64;
 
 use super::{
     pace::Pace,

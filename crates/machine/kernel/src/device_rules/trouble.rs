@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use bpf::RECORD;
-use devices::{Behavior, DeviceAccess};
 use rustix::io::Errno;
+use settings::devices::{Behavior, DeviceAccess};
+
+use crate::bpf::RECORD;
 
 /// What stands in the way.
 #[derive(Debug)]

@@ -8,10 +8,13 @@ use std::{
     process::Command,
 };
 
-use devices::{DeviceAccess, Forbidden, Verb};
+use fake::suite;
 use kernel::{Access, Error, GroupName, Host, Real};
 use libtest_mimic::{Failed, Trial};
-use settings::{Controller, DeviceClass, DeviceRule, Version};
+use settings::{
+    Controller, DeviceClass, DeviceRule, Version,
+    devices::{DeviceAccess, Forbidden, Verb},
+};
 
 /// The first word of a command line that starts a probe.
 pub const PROBE: &str = "probe-devices";

@@ -16,6 +16,7 @@ mod unit;
 
 use std::process::ExitCode;
 
+use fake::suite;
 use libtest_mimic::{Arguments, Completion, Trial};
 
 use conformance::{World, WorldKind};

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use fake::suite;
 use kernel::{Access, GroupName, Host, Real};
 use libtest_mimic::{Failed, Trial};
 use settings::{Controller, Version};

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use svg::Svg;
+use crate::svg::Svg;
 
 use super::nest::{Kind, Region, nest};
 use crate::{LogicalCpu, Machine};

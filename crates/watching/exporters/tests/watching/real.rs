@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use fake::suite;
 use kernel::{GroupName, Hierarchy};
 use libtest_mimic::Trial;
 use monitor::{Beat, Buffer, Cadence, Descriptors, Files, Reading, Sampler, Window};

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use fake::suite;
 use kernel::{GroupName, Hierarchy, Host, Real};
 use libtest_mimic::Trial;
 use monitor::{Beat, Descriptors, Groups, Options, Reading, Sampler};

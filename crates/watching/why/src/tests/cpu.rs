@@ -1,5 +1,7 @@
 //! Quotas, neighbours, too few CPUs, real-time budgets.
 
+use monitor::interruptions;
+
 use super::*;
 
 #[test]

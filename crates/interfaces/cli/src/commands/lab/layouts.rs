@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, path::Path};
 
 use experiment::{Experiment, Note, Places};
-use files::Trust;
 use layout::{Diagnostic, Source};
+use system::files::{self, Trust};
 use topology::Machine;
 
 /// What is read of them.

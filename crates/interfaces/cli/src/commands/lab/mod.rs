@@ -16,7 +16,6 @@ use experiment::{
     CheckContext, Experiment, Note, Places, Results, file,
     rescale::{self, Rescaled},
 };
-use files::Trust;
 use kernel::Host;
 use lab::{
     OwnDirectory,
@@ -24,6 +23,7 @@ use lab::{
 };
 use layout::{Diagnostic, Source};
 use serde_json::{Value, json};
+use system::files::{self, Trust};
 use topology::Machine;
 use units::hint::Command;
 use workloads::{Program, Stop};

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt::Write};
 use ::plan::{Action, Outsider, Ownership, Place, Plan, SeenHierarchy, Step};
 use apply::{Running, Target};
 use kernel::Host;
-use settings::{Controller, Facts, Version};
+use settings::{Controller, Facts, Version, knobs};
 use units::{counted, group_path};
 
 use super::words::{self, Files};

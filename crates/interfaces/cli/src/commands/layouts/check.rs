@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use ::plan::{Anybody, Observed, Problem};
 use answers::layouts::{Checked, Converted};
 use apply::State;
-use files::Trust;
 use layout::{CpuDemand, Desired, Diagnostic, HostFacts, MemDemand, Severity, UnitName};
 use settings::Version;
-use system::Accounts;
+use system::{
+    Accounts,
+    files::{self, Trust},
+};
 use topology::Machine;
 use units::{counted, hint::Command};
 

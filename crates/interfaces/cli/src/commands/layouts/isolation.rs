@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use apply::{GroupStatus, KnobState, KnobStatus};
-use interruptions::{Row, RowState};
+use monitor::interruptions::{self, Row, RowState};
 use plan::doctor::{Area, Finding, Level};
+use settings::knobs;
 use units::{CpuSet, hint::Command};
 
 /// A row for each state of a knob.

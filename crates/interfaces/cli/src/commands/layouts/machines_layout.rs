@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use apply::{Kind, Running, State, System};
 use daemon::{RuleFiles, socket::SOCKET_VARIABLE};
-use files::Trust;
+use system::files::{self, Trust};
 use units::hint::Command;
 
 use crate::{args::Socket, commands::requests};

@@ -1,12 +1,14 @@
-//! `schedule`: what changes next by itself, and what did last. Works nothing out: `schedule` does, by this machine's clock.
+//! `schedule`: what changes next by itself, and what did last. Works nothing out: `layout::schedule` does, by this machine's clock.
 
 use std::{fmt::Write, path::PathBuf, time::Duration};
 
 use apply::{Running, State, System, Target};
 use daemon::RuleFiles;
 use jiff::{Timestamp, tz::TimeZone};
-use layout::{Desired, Diagnostic, Schedule};
-use schedule::{InForce, Look, Memory, Moment, Turn, When, Zones};
+use layout::{
+    Desired, Diagnostic, Schedule,
+    schedule::{InForce, Look, Memory, Moment, Turn, When, Zones},
+};
 use serde_json::{Value, json};
 use system::TimeZones;
 

@@ -13,9 +13,9 @@ use apply::{
     Drift, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running, State, Target,
     Unfinished,
 };
-use files::Trust;
-use interruptions::{Row, RowState};
 use kernel::Host;
+use monitor::interruptions::{Row, RowState};
+use system::files::{self, Trust};
 use topology::Machine;
 use units::{counted, group_path, hint::Command};
 

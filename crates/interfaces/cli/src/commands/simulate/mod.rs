@@ -8,11 +8,11 @@ mod trace;
 use std::{fmt::Write as _, fs};
 
 use ::plan::{Observed, Problem};
+use experiment::simulator::{self, Kind, Load, Outcome, Point, Rule, Saved};
 use layout::{CpuAmount, CpuDemand, Desired};
 use policy::{Elastic, Scope, Sizes, Units, static_sizes};
 use serde_json::json;
 use settings::Version;
-use simulator::{Kind, Load, Outcome, Point, Rule, Saved};
 use topology::Machine;
 use units::hint::Command;
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use experiment::simulator::{Kind, Load, Saved};
 use policy::{
     Scope, Units,
     saving::{Numbers, Saving},
 };
-use simulator::{Kind, Load, Saved};
 use topology::Machine;
 
 /// What general groups request with loads by formula, on average: as much as makes the peaks three quarters of their CPUs.

@@ -5,8 +5,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use experiment::simulator::{Load, STEP};
 use monitor::{Log, Sample, rates};
-use simulator::{Load, STEP};
 
 use crate::{commands::watching::warn_of, failure::Failure, output};
 

@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, fs};
 
 use apply::{KnobFiles, MachineKnobs as _};
-use knobs::KNOBS;
 use rustix::process::Signal;
+use settings::knobs::KNOBS;
 
 use super::{Lab, text};
 

@@ -20,6 +20,7 @@ mod versions;
 
 use std::sync::Arc;
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::{

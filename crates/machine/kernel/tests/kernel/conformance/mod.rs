@@ -21,6 +21,7 @@ mod states;
 mod threads;
 mod unified;
 
+use fake::suite;
 use libtest_mimic::{Completion, Trial};
 
 pub use child::{CHILD, child};

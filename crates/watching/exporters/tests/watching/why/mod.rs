@@ -18,6 +18,7 @@ mod nothing;
 mod stage;
 mod stopped;
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 use crate::Concat;

@@ -1,0 +1,5 @@
+//! What the kernel in memory can show.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod protected;
+mod writers;
