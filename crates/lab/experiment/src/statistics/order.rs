@@ -75,7 +75,7 @@ mod tests {
             block.sort_unstable();
             assert_eq!(block, (0..9).collect::<Vec<_>>());
         }
-        assert_eq!(order(7, 2, 0), [vec![], vec![]]);
+        assert_eq!(order(7, 2, 0), [Vec::<usize>::new(), Vec::new()]);
         assert_eq!(order(7, 2, 1), [vec![0], vec![0]]);
     }
 

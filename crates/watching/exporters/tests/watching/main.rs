@@ -17,7 +17,7 @@ mod world;
 
 use std::{path::Path, process::ExitCode};
 
-use fake::suite;
+use ::fake::suite;
 use libtest_mimic::{Arguments, Trial};
 
 fn main() -> ExitCode {
