@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use plan::{Action, Place, target_key};
+use plan::{Action, Place, Step, target_key};
 
 use crate::{
     entry::{Before, Entry, covers, devices_of, gives_back},
     inverse,
-    leftovers::{in_order, restoring},
     lift::lift,
+    order::in_order,
     record::{Ending, Joins, Kind, Record, Result as End},
 };
 
@@ -30,7 +30,12 @@ pub(crate) fn join(records: &[Record]) -> Option<Record> {
         joined.add(record)?;
     }
     let Joined { cells, decided, fresh, .. } = joined;
-    let (entries, actual, made) = in_undo_order(cells);
+    let (mut entries, mut actual, mut made) = (Vec::new(), Vec::new(), Vec::new());
+    for (step, cell) in in_undo_order(cells).enumerate() {
+        actual.extend(cell.actual.into_iter().map(|text| (step, text)));
+        made.extend(cell.made.into_iter().map(|inode| (step, inode)));
+        entries.push(cell.entry);
+    }
     let generations: Vec<u32> = records.iter().map(|record| record.head.generation).collect();
     let count = records.iter().map(|record| record.head.joins.as_ref().map_or(1, |joins| joins.count)).sum();
     let mut head = last.head.clone();
@@ -269,7 +274,7 @@ fn owners_before(older: &Before, newer: &Before) -> Option<Before> {
 
 /// So that the undo goes from the last to the first: what groups that are made here had of a later generation, then these groups, then
 /// what was there before them. Of each: what hands controllers down comes first, then values.
-fn in_undo_order(cells: Vec<Cell>) -> (Vec<Entry>, Vec<(usize, String)>, Vec<(usize, u64)>) {
+fn in_undo_order(cells: Vec<Cell>) -> impl Iterator<Item = Cell> {
     let made = |cell: &Cell| match &cell.entry.action {
         Action::CreateGroup { place } => Some(place.clone()),
         _ => None,
@@ -286,14 +291,7 @@ fn in_undo_order(cells: Vec<Cell>) -> (Vec<Entry>, Vec<(usize, String)>, Vec<(us
             (false, false) => found.push(cell),
         }
     }
-    let all = ordered(found).into_iter().chain(new).chain(ordered(later));
-    let (mut entries, mut actual, mut made) = (Vec::new(), Vec::new(), Vec::new());
-    for (step, cell) in all.enumerate() {
-        actual.extend(cell.actual.into_iter().map(|text| (step, text)));
-        made.extend(cell.made.into_iter().map(|inode| (step, inode)));
-        entries.push(cell.entry);
-    }
-    (entries, actual, made)
+    ordered(found).into_iter().chain(new).chain(ordered(later))
 }
 
 fn ordered(cells: Vec<Cell>) -> Vec<Cell> {
@@ -309,7 +307,8 @@ fn ordered(cells: Vec<Cell>) -> Vec<Cell> {
                 let key = (place.clone(), file.clone());
                 let before = files.first().map(|(_, text)| text.clone()).unwrap_or_default();
                 let action = Action::Write { place: place.clone(), file: file.clone(), text: before };
-                back.push(restoring(&cell.entry.group, action, "").was(Some(text.trim().to_owned())));
+                let step = Step::new(cell.entry.group.clone(), action, "");
+                back.push(step.was(Some(text.trim().to_owned())));
                 now.insert(key.clone(), text.trim().to_owned());
                 values.insert(key, cell);
             }

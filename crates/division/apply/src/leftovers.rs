@@ -32,7 +32,6 @@ pub use earlier::Earlier;
 pub(crate) use foresee::{foresee, of_partition, widen};
 use resized::Resized;
 pub(crate) use resized::{Below, lists_behind};
-pub(crate) use steps::{in_order, restoring};
 
 /// The steps that go before those of the layout, and those behind.
 #[derive(Default)]

@@ -42,6 +42,7 @@ mod elastic;
 mod execute;
 mod frequencies;
 mod journal;
+mod order;
 mod originals;
 mod outcome;
 mod prune;

@@ -1,9 +1,10 @@
 //! From what has to go back to steps in the order that the kernel accepts.
 
-use settings::{CpuMax, Law};
+use settings::CpuMax;
 use units::hint::Command;
 
 use super::*;
+use crate::order::cpuset_order;
 
 impl Past<'_> {
     pub(super) fn steps(mut self, exclusive: &dyn Fn(&Place) -> CpuSet) -> Leftovers {
@@ -360,49 +361,8 @@ impl Past<'_> {
     }
 }
 
-/// Values that go back, in the order that the kernel takes. `now`: what a file contains.
-pub(crate) fn in_order(values: Vec<Step>, now: plan::ReadFile<'_>) -> Vec<Step> {
-    let mut values = plan::in_order(values, now);
-    values.sort_by_key(cpuset_order);
-    values
-}
-
 fn is_device_rule(step: &Step) -> bool {
     matches!(&step.action, Action::Write { file, .. } if file.starts_with("devices."))
-}
-
-/// The order that the kernel takes: what is exclusive is released before lists change, from the deepest group up; lists
-/// grow from the top down and shrink from the deepest up; then groups become exclusive again. All else comes behind.
-fn cpuset_order(step: &Step) -> (u8, isize) {
-    let (Action::Write { place, file, text }, before) = (&step.action, &step.before) else { return (4, 0) };
-    let depth = isize::try_from(place.path.matches('/').count()).unwrap_or(isize::MAX);
-    let set = |text: &str| text.trim().parse::<CpuSet>().unwrap_or_default();
-    match file.as_str() {
-        "cpuset.cpu_exclusive" | "cpuset.mem_exclusive" | "cpuset.cpus.partition" => match text.trim() {
-            "0" | "member" => (0, -depth),
-            _ => (3, depth),
-        },
-        "cpuset.cpus" | "cpuset.mems" => {
-            match set(before.as_deref().unwrap_or_default()).is_subset(&set(text)) {
-                true => (1, depth),
-                false => (2, -depth),
-            }
-        }
-        _ => (4, spill_order(place.version, file, before.as_deref(), text)),
-    }
-}
-
-/// Of swap and memory, swap goes first, but for memory that rises.
-fn spill_order(version: Version, file: &str, before: Option<&str>, text: &str) -> isize {
-    let spills = settings::pairs(version).filter(|(_, pair)| pair.law == Law::Spill);
-    let amount = |text: &str| text.trim().parse::<u64>().unwrap_or(u64::MAX);
-    let rises = || amount(text) > before.map_or(0, amount);
-    let order = spills.filter_map(|(first, pair)| match file {
-        file if file == first => Some(1),
-        file if file == pair.other && rises() => Some(0),
-        _ => None,
-    });
-    order.min().unwrap_or(2)
 }
 
 /// A quota or period alone, with the other part as it is now.
@@ -414,6 +374,6 @@ fn whole_quota(file: &str, text: &str, now: Option<&str>) -> String {
     }
 }
 
-pub(crate) fn restoring(group: &GroupName, action: Action, why: &str) -> Step {
+pub(super) fn restoring(group: &GroupName, action: Action, why: &str) -> Step {
     Step { restores: true, ..Step::new(group.clone(), action, why) }
 }

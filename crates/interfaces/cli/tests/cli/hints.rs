@@ -11,7 +11,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 
 /// What a row waits for may never come: it fails then, with what was printed.
-const LONGEST: Duration = Duration::from_mins(5);
+const LONGEST: Duration = Duration::from_secs(5 * 60);
 
 /// The first words of what a reader can paste.
 const PROGRAMS: [&str; 12] = [

@@ -183,6 +183,7 @@ impl Found {
 
     fn applied(&self, page: &Page<'_>, state: &State) -> Result<String, Failure> {
         let is_new = apply::newest(state)? == 0;
+        // what is in effect was brought there by the last that was done, not by one that failed after it
         Ok(match apply::last_done(state)? {
             Some(head) if !self.groups.is_empty() => page.all(&head, &self.groups, self.misplaced.len()),
             _ if self.unfinished.is_some() => String::new(),
@@ -270,8 +271,6 @@ fn only(groups: &mut Vec<GroupStatus>, names: &[String]) -> Result<(), Failure> 
     groups.retain(|group| names.iter().any(|name| is_of(group, name)));
     Ok(())
 }
-
-/// What is in effect was brought there by the last that was done, not by one that failed after it.
 
 struct Page<'h> {
     host: &'h Host,
