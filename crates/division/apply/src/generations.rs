@@ -9,7 +9,7 @@ use crate::{
     lasting,
     made::renamed,
     record::{By, Ending, Head, Record, Summary},
-    state::{command_line, in_place},
+    state::{command_line, in_place, is_replaced},
     status::unknown,
 };
 
@@ -137,7 +137,10 @@ fn recorded(all: &[Generation], boot: &str) -> Vec<u32> {
 pub fn generations(state: &State) -> Result<Vec<Generation>, Failure> {
     // before the others: it may become one of them meanwhile
     let unfinished = state.unfinished()?;
-    let finished = state.finished()?;
+    // one that can't be read is listed as such
+    let joined = state.joined().unwrap_or_default();
+    let mut finished = state.finished()?;
+    finished.retain(|generation| !is_replaced(&joined, *generation));
     let mut all: Vec<Generation> =
         finished.iter().filter_map(|generation| finished_one(state, *generation)).collect();
     let unfinished = unfinished.filter(|generation| !finished.contains(generation));

@@ -74,6 +74,7 @@ mod made;
 mod pending;
 mod ranges;
 mod resizes;
+mod runs;
 mod scheduled;
 mod status;
 mod unavailable;

@@ -8,8 +8,8 @@ use crate::{
     Failure, Lock, State, Target,
     join::join,
     made::made_what_is_there,
-    record::{Joins, Kind},
-    state::in_place,
+    record::Kind,
+    state::{in_place, is_replaced},
 };
 
 /// The generations in effect without the oldest that set single values, once these are twice that minimum: a script
@@ -40,6 +40,7 @@ fn old(state: &State, in_effect: &[u32]) -> Option<usize> {
 /// back. Of an earlier boot nothing can be brought back.
 pub(crate) fn prune(lock: &Lock, target: Target<'_>) -> Result<(), Failure> {
     let (state, boot) = (lock.state(), target.system.boot());
+    lock.remove_unwritten()?;
     let all = state.finished()?;
     let Some(old) = all.len().checked_sub(state.generations_undoable()).filter(|old| *old > 0) else {
         return Ok(());
@@ -59,15 +60,10 @@ pub(crate) fn prune(lock: &Lock, target: Target<'_>) -> Result<(), Failure> {
     let stayed = state.last()?.map(|last| last.stayed()).unwrap_or_default();
     let stayed = stayed.iter().map(|stayed| stayed.generation);
     let needed: BTreeSet<u32> = lists.iter().flatten().copied().chain(stayed).collect();
-    // who reads the history at this moment knows by now which generations are joined
-    let is_joined = |generation: u32| {
-        joined.iter().any(|Joins { generations, .. }| {
-            generations.split_last().is_some_and(|(_, others)| others.contains(&generation))
-        })
-    };
     let is_needed = |generation: u32| {
         needed.contains(&generation)
-            || !is_joined(generation)
+            // who reads the history at this moment knows by now which generations are joined
+            || !is_replaced(&joined, generation)
                 && state.record(generation).map_or(true, |record| made_what_is_there(&record, target))
     };
     old.iter().filter(|generation| !is_needed(**generation)).try_for_each(|old| lock.remove(*old))?;

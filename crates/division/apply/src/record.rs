@@ -20,8 +20,8 @@ use crate::{
 };
 
 /// The format that is written: 3 has what a layout decides beyond its steps, 4 names the kind of a step as `plan --json`
-/// does. Older ones are read.
-pub const FORMAT: u32 = 4;
+/// does, 5 has runs of generations. Older ones are read.
+pub const FORMAT: u32 = 5;
 /// The first format with a checksum for each line.
 pub const CHECKSUMS: u32 = 2;
 
@@ -100,8 +100,10 @@ pub struct Head {
     #[serde(default, skip_serializing_if = "Dropped::is_empty")]
     pub dropped: Dropped,
     /// The applied generations that were in effect before, oldest first.
+    #[serde(with = "crate::runs")]
     pub in_effect_before: Vec<u32>,
     /// And once it has succeeded.
+    #[serde(with = "crate::runs")]
     pub in_effect: Vec<u32>,
     /// How many commands that set single values no undo takes back any more, as there were too many after them.
     #[serde(default, skip_serializing_if = "is_none")]
@@ -126,6 +128,7 @@ pub struct Head {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Joins {
     /// Their numbers, of which the last is the record's.
+    #[serde(with = "crate::runs")]
     pub generations: Vec<u32>,
     /// How many layouts that were, with those that were joined before.
     pub count: u32,

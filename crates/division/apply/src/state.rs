@@ -331,6 +331,12 @@ pub(crate) fn in_place(joined: &[Joins], in_effect: &mut Vec<u32>) {
     }
 }
 
+/// Is another generation in the place of this one?
+pub(crate) fn is_replaced(joined: &[Joins], generation: u32) -> bool {
+    let others = joined.iter().filter_map(|joins| joins.generations.split_last());
+    others.into_iter().any(|(_, others)| others.contains(&generation))
+}
+
 /// Files that only their owner can open: they name commands with their arguments.
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();

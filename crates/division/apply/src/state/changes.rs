@@ -138,10 +138,21 @@ impl Lock {
             file.sync_data()?;
             std::fs::rename(&new, &path)
         };
-        write().map_err(|error| failed("write", &path, &error))?;
+        write().map_err(|error| {
+            let _ = std::fs::remove_file(&new);
+            failed("write", &path, &error)
+        })?;
         self.sync_directory();
         let alone = self.state.file(generation, FINISHED);
         std::fs::remove_file(&alone).map_err(|error| failed("remove", &alone, &error))
+    }
+
+    /// Takes away what a process left that was killed while it wrote a journal or joined generations.
+    pub(crate) fn remove_unwritten(&self) -> Result<(), Failure> {
+        for generation in self.state.numbers(&[NEW])? {
+            let _ = std::fs::remove_file(self.state.file(generation, NEW));
+        }
+        Ok(())
     }
 
     /// Takes a finished generation away.

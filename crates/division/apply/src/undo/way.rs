@@ -1,7 +1,7 @@
 //! From the generations in effect to those that will be.
 
 use super::*;
-use crate::state::in_place;
+use crate::state::{in_place, is_replaced};
 
 /// The state that an undo brings back.
 pub(crate) enum To<'m> {
@@ -98,12 +98,13 @@ fn in_effect_after(
     (last, now): (u32, &[u32]),
     boot: &str,
 ) -> Result<Vec<u32>, Failure> {
-    if !state.finished()?.contains(&requested) {
+    let joined = state.joined()?;
+    if !state.finished()?.contains(&requested) || is_replaced(&joined, requested) {
         return Err(Failure::NoGeneration { requested, last });
     }
     let record = state.summary(requested)?;
     let mut wanted = record.in_effect().to_vec();
-    in_place(&state.joined()?, &mut wanted);
+    in_place(&joined, &mut wanted);
     if record.head.boot != boot && !wanted.is_empty() {
         let left: Vec<u32> = wanted.into_iter().filter(|generation| now.contains(generation)).collect();
         let is_before = left.last() == Some(&requested) && left.len() < now.len() && now.starts_with(&left);

@@ -54,7 +54,8 @@ fn and_with_settings_that_change_others_along() {
 
 #[test]
 fn and_with_a_history_of_which_the_oldest_are_joined() {
-    run_all(random::FIRST_SHORT, number("RF_SEEDS").unwrap_or(WIDE_SEEDS));
+    // their runs are longer
+    run_all(random::FIRST_SHORT, number("RF_SEEDS").unwrap_or(WIDE_SEEDS).div_ceil(4));
 }
 
 fn run_all(first: u64, count: u64) {

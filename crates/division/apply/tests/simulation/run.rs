@@ -7,8 +7,8 @@ use std::{
 };
 
 use apply::{
-    By, Earlier, Failure, Generation, Lock, Meta, Outcome as Applied, Recovered, Recovery, State, Target,
-    UNDOABLE, confirm, execute, generations, recover, undo,
+    By, Earlier, Failure, Lock, Meta, Outcome as Applied, Recovered, Recovery, State, Target, UNDOABLE,
+    confirm, execute, generations, recover, undo,
 };
 use fake::{Fake, Snapshot};
 use kernel::Kernel;
@@ -209,12 +209,7 @@ impl Run {
     /// The applied generations in effect, oldest first.
     pub fn in_effect(&self) -> Checked<Vec<u32>> {
         let all = generations(&self.state()).map_err(|failure| failure.to_string())?;
-        let last = all.iter().rev().find_map(|kept| match kept {
-            Generation::Finished(summary) => Some(summary),
-            _ => None,
-        });
-        let here = last.filter(|last| last.head.boot == self.clocks.boot_id());
-        Ok(here.map(|last| last.in_effect().to_vec()).unwrap_or_default())
+        Ok(apply::in_effect(&all, &self.clocks.boot_id()))
     }
 
     /// What a process that was killed left is put back, and what was not confirmed is taken back: by the next command,

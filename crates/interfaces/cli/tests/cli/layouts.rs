@@ -592,10 +592,8 @@ group {g} {
     let commands = desk.ends("export {d}/imported.toml --to cgset", 0);
     let set = desk.scene.fill("cgset -r memory.limit_in_bytes=67108864 {g}\n");
     says(&commands, &["cgcreate -g cpuset,memory:", &set]);
-    says(
-        &desk.ends("export {d}/imported.toml --to cgconfig", 0),
-        &[&desk.scene.fill("group {g} {"), "uid = 1000;"],
-    );
+    let config = desk.ends("export {d}/imported.toml --to cgconfig", 0);
+    says(&config, &[&desk.scene.fill("group {g} {"), "uid = 1000;"]);
     desk.ends("undo {s}", 0);
     assert_eq!(desk.run("list {g}").0, 1);
 }
