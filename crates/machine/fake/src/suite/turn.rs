@@ -12,6 +12,8 @@ const ALONE: &[&str] = &[
     "refused: a cpuset is not exclusive",
     "refused: a cpuset can't take a CPU that a sibling has for itself",
     "reference: cgset -r cpuset.cpu_exclusive",
+    // they show all groups of a hierarchy
+    "reference: cgsnapshot ",
     // exclusive CPUs of this machine, planned only: of no group that is there
     "layout study: S4's ready layouts can be planned for this machine",
     // what is counted on each CPU of the machine
