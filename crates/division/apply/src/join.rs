@@ -31,7 +31,7 @@ pub(crate) fn join(records: &[Record]) -> Option<Record> {
     }
     let Joined { cells, decided, fresh, .. } = joined;
     let (mut entries, mut actual, mut made) = (Vec::new(), Vec::new(), Vec::new());
-    for (step, cell) in in_undo_order(cells).enumerate() {
+    for (step, cell) in in_undo_order(cells)?.into_iter().enumerate() {
         actual.extend(cell.actual.into_iter().map(|text| (step, text)));
         made.extend(cell.made.into_iter().map(|inode| (step, inode)));
         entries.push(cell.entry);
@@ -76,6 +76,11 @@ struct Cell {
 impl Cell {
     fn is_in(&self, place: &Place) -> bool {
         self.entry.action.place() == Some(place)
+    }
+
+    /// What files of this place contained that its write changes along with its own.
+    fn along(&self, place: &Place) -> impl Iterator<Item = &(String, String)> {
+        self.entry.before.files().filter(|_| self.is_in(place)).unwrap_or_default().iter().skip(1)
     }
 }
 
@@ -124,9 +129,11 @@ impl Joined {
                 }
             }
             Action::Write { .. } if devices_of(&cell.entry.action).is_some() => {}
-            Action::Write { .. } => {
+            Action::Write { place, file, .. } => {
                 let is_older = |older: &Cell| covers(&cell.entry.action, &older.entry.action);
                 if let Some(at) = self.cells.iter().position(is_older) {
+                    // what it found is not known
+                    (self.cells[at].entry.before != Before::Absent).then_some(())?;
                     cell.entry.before = self.cells[at].entry.before.clone();
                     let covered: Vec<bool> = self.cells.iter().map(is_older).collect();
                     self.cells[at] = cell;
@@ -136,6 +143,10 @@ impl Joined {
                         index == at || !covered[index]
                     });
                     return Some(());
+                }
+                // the step that changed it along knows what it contained
+                if self.cells.iter().any(|older| older.along(place).any(|(along, _)| along == file)) {
+                    cell.entry.before = Before::Nothing;
                 }
             }
             Action::SetOwnership { place, .. } => {
@@ -220,8 +231,28 @@ impl Joined {
         let undone = self.cells.iter().rposition(|cell| wrote(cell) && writes(cell).iter().any(is_it));
         if let Some(at) = undone {
             let along = writes(&self.cells[at]);
+            // a list that could not be emptied: the undo tries that again
+            let is_spelled = self.cells[at].entry.before != Before::New
+                && along.iter().all(|(_, back)| back == text)
+                && !text.trim().is_empty()
+                && self.cells[at].entry.before.files().is_some_and(|files| files[0].1.trim().is_empty());
+            if is_spelled {
+                let (place, file) = file;
+                let entry = &mut self.cells[at].entry;
+                (entry.action, entry.restores) = (Action::Write { place, file, text: text.to_owned() }, true);
+                return Some(());
+            }
+            let undone = self.cells.remove(at);
+            for (along, before) in undone.along(place) {
+                let depends = |cell: &&mut Cell| {
+                    let is_it = matches!(&cell.entry.action, Action::Write { file, .. } if file == along);
+                    is_it && cell.is_in(place) && cell.entry.before == Before::Nothing
+                };
+                for cell in self.cells.iter_mut().filter(depends) {
+                    cell.entry.before = Before::Files(vec![(along.clone(), before.clone())]);
+                }
+            }
             self.back.extend(along);
-            self.cells.remove(at);
             return Some(());
         }
         // what another one changed along with its own file goes back with that
@@ -273,8 +304,8 @@ fn owners_before(older: &Before, newer: &Before) -> Option<Before> {
 }
 
 /// So that the undo goes from the last to the first: what groups that are made here had of a later generation, then these groups, then
-/// what was there before them. Of each: what hands controllers down comes first, then values.
-fn in_undo_order(cells: Vec<Cell>) -> impl Iterator<Item = Cell> {
+/// what was there before them. Of each: what hands controllers down comes first, then values. `None`: a file has two of them.
+fn in_undo_order(cells: Vec<Cell>) -> Option<Vec<Cell>> {
     let made = |cell: &Cell| match &cell.entry.action {
         Action::CreateGroup { place } => Some(place.clone()),
         _ => None,
@@ -291,10 +322,10 @@ fn in_undo_order(cells: Vec<Cell>) -> impl Iterator<Item = Cell> {
             (false, false) => found.push(cell),
         }
     }
-    ordered(found).into_iter().chain(new).chain(ordered(later))
+    Some([ordered(found)?, new, ordered(later)?].into_iter().flatten().collect())
 }
 
-fn ordered(cells: Vec<Cell>) -> Vec<Cell> {
+fn ordered(cells: Vec<Cell>) -> Option<Vec<Cell>> {
     let (mut enabled, mut values, mut rest) = (Vec::new(), HashMap::new(), Vec::new());
     let (mut now, mut back) = (HashMap::new(), Vec::new());
     for cell in cells {
@@ -310,7 +341,8 @@ fn ordered(cells: Vec<Cell>) -> Vec<Cell> {
                 let step = Step::new(cell.entry.group.clone(), action, "");
                 back.push(step.was(Some(text.trim().to_owned())));
                 now.insert(key.clone(), text.trim().to_owned());
-                values.insert(key, cell);
+                // one of them would bring back what the other one wrote
+                values.insert(key, cell).is_none().then_some(())?;
             }
             _ => rest.push(cell),
         }
@@ -322,5 +354,120 @@ fn ordered(cells: Vec<Cell>) -> Vec<Cell> {
     });
     enabled.extend(values);
     enabled.extend(rest);
-    enabled
+    Some(enabled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> Place {
+        Place { hierarchy: 0, path: "db".to_owned(), version: settings::Version::V2 }
+    }
+
+    fn write(file: &str, text: &str, before: &[(&str, &str)]) -> Entry {
+        let files = before.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect();
+        let action = Action::Write { place: place(), file: file.to_owned(), text: text.to_owned() };
+        let before = if before.is_empty() { Before::Nothing } else { Before::Files(files) };
+        let group = kernel::GroupName::new("db").unwrap();
+        Entry { group, action, why: String::new(), restores: false, before }
+    }
+
+    fn back(file: &str, text: &str) -> Entry {
+        Entry { restores: true, ..write(file, text, &[(file, "?")]) }
+    }
+
+    fn record(generation: u32, entries: Vec<Entry>) -> Record {
+        let head = serde_json::json!({
+            "format": crate::record::FORMAT, "generation": generation, "kind": "apply", "at": 1, "what": "layout", "boot": "b",
+            "by": { "uid": 0, "login": null, "pid": 1, "command": "" }, "hierarchies": [], "layout": true,
+            "in_effect_before": [], "in_effect": [generation], "steps": entries.len(),
+        });
+        let result = serde_json::json!({ "ending": "done", "at": 1 });
+        Record {
+            head: serde_json::from_value(head).unwrap(),
+            entries,
+            decided: Vec::new(),
+            result: Some(serde_json::from_value(result).unwrap()),
+            affinities: Vec::new(),
+            actual: Vec::new(),
+            begun: None,
+            back: None,
+            fresh: BTreeMap::new(),
+            moved: Vec::new(),
+            made: Vec::new(),
+            damage: None,
+        }
+    }
+
+    /// File, text and what was there before of each step.
+    fn joined(records: Vec<Vec<Entry>>) -> Option<Vec<(String, String, String)>> {
+        let records: Vec<Record> =
+            (1..).zip(records).map(|(number, entries)| record(number, entries)).collect();
+        let step = |entry: Entry| {
+            let Action::Write { file, text, .. } = &entry.action else { panic!("{entry:?}") };
+            let before = entry.before.files().map_or("", |files| &files[0].1);
+            (file.clone(), text.clone(), before.to_owned())
+        };
+        join(&records).map(|record| record.entries.into_iter().map(step).collect())
+    }
+
+    fn row(file: &str, text: &str, before: &str) -> (String, String, String) {
+        (file.to_owned(), text.to_owned(), before.to_owned())
+    }
+
+    #[test]
+    fn each_cell_has_the_first_content_and_the_last_text() {
+        let first = vec![write("pids.max", "10", &[("pids.max", "max")])];
+        let second = vec![
+            write("pids.max", "20", &[("pids.max", "10")]),
+            write("memory.max", "4096", &[("memory.max", "max")]),
+        ];
+        let third = vec![back("memory.max", "max"), write("pids.max", "30", &[("pids.max", "20")])];
+        assert_eq!(joined(vec![first, second, third]), Some(vec![row("pids.max", "30", "max")]));
+    }
+
+    #[test]
+    fn what_went_back_to_something_else_is_not_joined() {
+        let first = vec![write("pids.max", "10", &[("pids.max", "max")])];
+        assert_eq!(joined(vec![first, vec![back("pids.max", "7")]]), None);
+    }
+
+    /// The parts of one file: an undo of the whole would write one over the other.
+    #[test]
+    fn two_steps_of_one_file_are_not_joined() {
+        let first = vec![write("cpu.max", "5000 50000", &[("cpu.max", "max 100000")])];
+        let second = vec![write("cpu.max", "6000", &[("cpu.max", "5000 50000")])];
+        let both = joined(vec![first, second]);
+        assert!(both.as_ref().is_none_or(|both| both == &[row("cpu.max", "6000", "max 100000")]), "{both:?}");
+    }
+
+    /// cpu.idle changes cpu.weight along: the weight of then is what goes back.
+    #[test]
+    fn what_was_changed_along_goes_back_to_the_first_content() {
+        let idle = || vec![write("cpu.idle", "1", &[("cpu.idle", "0"), ("cpu.weight", "100")])];
+        let weight = || write("cpu.weight", "200", &[("cpu.weight", "0")]);
+        let weights = |records: Vec<Vec<Entry>>| {
+            let steps = joined(records).unwrap().into_iter();
+            steps.filter(|(file, ..)| file == "cpu.weight").collect::<Vec<_>>()
+        };
+        // the step of cpu.idle knows
+        assert_eq!(weights(vec![idle(), vec![weight()]]), [row("cpu.weight", "200", "")]);
+        // until it is gone
+        let without = vec![back("cpu.idle", "0"), write("cpu.weight", "300", &[("cpu.weight", "200")])];
+        assert_eq!(weights(vec![idle(), vec![weight()], without]), [row("cpu.weight", "300", "100")]);
+        assert_eq!(
+            joined(vec![idle(), vec![back("cpu.idle", "0"), back("cpu.weight", "100")]]),
+            Some(vec![])
+        );
+    }
+
+    /// The kernel takes no empty list while processes are in the group: the undo tries again.
+    #[test]
+    fn a_list_that_could_not_be_emptied_is_emptied_by_the_undo() {
+        let first = vec![write("cpuset.cpus", "1", &[("cpuset.cpus", "")])];
+        let both = join(&[record(1, first), record(2, vec![back("cpuset.cpus", "0-3")])]).unwrap();
+        assert_eq!((both.entries.len(), both.entries[0].restores), (1, true));
+        assert_eq!(both.entries[0].before, Before::Files(vec![("cpuset.cpus".to_owned(), String::new())]));
+    }
 }
