@@ -11,6 +11,7 @@ const ALONE: &[&str] = &[
     // cpu_exclusive: no group beside may have the CPU
     "refused: a cpuset is not exclusive",
     "refused: a cpuset can't take a CPU that a sibling has for itself",
+    "swap::",
     "reference: cgset -r cpuset.cpu_exclusive",
     // they show all groups of a hierarchy
     "reference: cgsnapshot ",

@@ -95,14 +95,14 @@ fn generations(desk: &mut Desk) {
     desk.ends("apply {d}/l.toml {s}", 0);
     let path = desk.path("state/generations/0001.jsonl");
     let now = fs::read_to_string(&path).unwrap();
-    assert!(now.contains("\"format\":4"), "{now}");
+    assert!(now.contains("\"format\":5"), "{now}");
     // format 3 had another name for the kind of a step, format 1 no checksums
-    let of = |format: &str| plain(&now).replacen("\"format\":4", format, 1).replace("\"action\":", "\"do\":");
+    let of = |format: &str| plain(&now).replacen("\"format\":5", format, 1).replace("\"action\":", "\"do\":");
     fs::write(&path, of("\"format\":1")).unwrap();
     says(&desk.ends("history {s}", 0), &["*  1  ", "done"]);
     says(&desk.ends("status {s}", 0), &["pids.max=100", "all as applied"]);
     // one of a later version, whatever else it has, is named as such, and nothing is done in its stead
-    let later = plain(&now).replacen("\"format\":4", "\"format\":99,\"kind\":\"merge\",\"was\":4", 1);
+    let later = plain(&now).replacen("\"format\":5", "\"format\":99,\"kind\":\"merge\",\"was\":5", 1);
     fs::write(&path, later.replacen("\"kind\":\"apply\",", "", 1)).unwrap();
     for command in ["undo {s}", "status {s}", "apply {d}/l.toml {s}"] {
         let (code, _, error) = desk.run(command);
@@ -120,7 +120,7 @@ fn generations(desk: &mut Desk) {
     let history = desk.ends("history {s}", 0);
     says(&history, &["  1  of a later version\n", "hint: use that version, or a later one"]);
     // with a wrong digit the checksum is another
-    fs::write(&path, now.replacen("\"format\":4", "\"format\":9", 1)).unwrap();
+    fs::write(&path, now.replacen("\"format\":5", "\"format\":9", 1)).unwrap();
     says(&desk.run("undo {s}").2, &["it is damaged: line 1 is damaged: its checksum is another"]);
     assert_eq!(desk.scene.ok("get {g} pids.max -v"), "100\n");
     fs::write(&path, of("\"format\":1")).unwrap();
