@@ -134,6 +134,10 @@ fn run(desk: &Desk, home: &Path, parts: &[Part]) -> String {
                 // each command finds the status of the one before it
                 writeln!(script, "printf '%s\\n' {}; (exit $status)", quoted(&shown(line))).unwrap();
                 writeln!(script, "{line}\nstatus=$?; echo \"{MARK}$status\"").unwrap();
+                // what runs in the background is at work by the time that a reader has typed the next one
+                if line.ends_with('&') {
+                    script.push_str("sleep 2\n");
+                }
             }
         }
     }
