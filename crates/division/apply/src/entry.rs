@@ -99,6 +99,16 @@ pub(crate) fn gives_back(owners: &[(Option<String>, Owned)], file: Option<&str>)
     has(file) || has(None) && file.is_some_and(|file| !TASK_FILES.contains(&file))
 }
 
+/// What an older step knows of owners goes before what a newer one knows, which may be of more files: those that came with a
+/// controller since then are the maker's.
+pub(crate) fn owners_of_both(
+    older: &[(Option<String>, Owned)],
+    newer: &[(Option<String>, Owned)],
+) -> Vec<(Option<String>, Owned)> {
+    let more = newer.iter().filter(|(file, _)| !gives_back(older, file.as_deref()));
+    older.iter().chain(more).cloned().collect()
+}
+
 /// Does the later one change everything that the earlier one changes, so that nothing of that shows?
 pub(crate) fn covers(later: &Action, earlier: &Action) -> bool {
     match (later, earlier) {

@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use plan::{Action, Place, Step, target_key};
 
 use crate::{
-    entry::{Before, Entry, covers, devices_of, gives_back},
+    entry::{Before, Entry, covers, devices_of, owners_of_both},
     inverse,
     lift::lift,
     order::in_order,
     record::{Ending, Joins, Kind, Record, Result as End},
 };
 
-/// One generation in the place of these, the oldest first; `None`: something of theirs can't be joined.
+/// One generation that replaces these, oldest first; `None` if they can't be joined.
 pub(crate) fn join(records: &[Record]) -> Option<Record> {
     let (last, first) = (records.last()?, records.first()?);
     let is_like = |record: &Record| {
@@ -134,14 +134,11 @@ impl Joined {
                 if let Some(at) = self.cells.iter().position(is_older) {
                     // what it found is not known
                     (self.cells[at].entry.before != Before::Absent).then_some(())?;
-                    cell.entry.before = self.cells[at].entry.before.clone();
-                    let covered: Vec<bool> = self.cells.iter().map(is_older).collect();
-                    self.cells[at] = cell;
-                    let mut index = 0..;
-                    self.cells.retain(|_| {
-                        let index = index.next().unwrap_or_default();
-                        index == at || !covered[index]
-                    });
+                    let before = self.cells[at].entry.before.clone();
+                    // none before the first of them is one of them
+                    self.cells.retain(|older| !is_older(older));
+                    cell.entry.before = before;
+                    self.cells.insert(at, cell);
                     return Some(());
                 }
                 // the step that changed it along knows what it contained
@@ -216,7 +213,7 @@ impl Joined {
             };
             let write = |action| match action {
                 Action::Write { place, file, text } => Some(((place, file), text)),
-                // the group above decides what it comes to
+                // its text follows from the group above
                 Action::InheritSet { place, file } => Some(((place, file), text.to_owned())),
                 _ => None,
             };
@@ -291,14 +288,11 @@ fn is_same(one: &Entry, other: &Entry) -> bool {
     }
 }
 
-/// What an older step knows of owners goes before what a newer one knows, which may be of more files.
+/// What was there before both steps; `None` if they do not say.
 fn owners_before(older: &Before, newer: &Before) -> Option<Before> {
     match (older, newer) {
         (Before::New, _) => Some(Before::New),
-        (Before::Owners(older), Before::Owners(newer)) => {
-            let more = newer.iter().filter(|(file, _)| !gives_back(older, file.as_deref()));
-            Some(Before::Owners(older.iter().chain(more).cloned().collect()))
-        }
+        (Before::Owners(older), Before::Owners(newer)) => Some(Before::Owners(owners_of_both(older, newer))),
         _ => None,
     }
 }

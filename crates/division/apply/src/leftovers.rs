@@ -20,7 +20,7 @@ use units::{CpuSet, group_path};
 use crate::{
     Target, affinity,
     already::is_so,
-    entry::{Before, Entry, devices_of, gives_back},
+    entry::{Before, Entry, devices_of, owners_of_both},
     inverse,
     performer::DEVICES_V1,
     performer::{Performer, name},
@@ -470,16 +470,11 @@ fn makes(record: &Record, path: &str, hierarchy: usize) -> bool {
     record.entries.iter().any(|entry| matches!(&entry.action, Action::CreateGroup { place } if is_it(place)))
 }
 
-/// What an older generation knows of owners goes before what a newer one knows, which may be of more files.
+/// The older step, with what the newer one knows of owners beside it.
 fn with_newer(older: &Entry, newer: Option<Entry>) -> Entry {
-    let Some(newer) = newer else { return older.clone() };
-    match (&older.before, newer.before) {
-        (Before::Owners(then), Before::Owners(now)) => {
-            let mut owners = then.clone();
-            // files that came with a controller since then are the maker's
-            owners.extend(now.into_iter().filter(|(file, _)| !gives_back(then, file.as_deref())));
-            Entry { before: Before::Owners(owners), ..older.clone() }
-        }
-        _ => older.clone(),
-    }
+    let both = match (&older.before, newer.map(|newer| newer.before)) {
+        (Before::Owners(then), Some(Before::Owners(now))) => Before::Owners(owners_of_both(then, &now)),
+        _ => return older.clone(),
+    };
+    Entry { before: both, ..older.clone() }
 }

@@ -118,7 +118,7 @@ impl State {
         State { directory: directory.into(), undoable: UNDOABLE }
     }
 
-    /// The same where only so many generations can be undone one by one.
+    /// The same, with at least this many generations that can be undone one at a time.
     #[must_use]
     pub fn undoable(self, undoable: usize) -> State {
         State { undoable, ..self }
