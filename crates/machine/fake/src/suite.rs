@@ -4,6 +4,7 @@
 #![allow(clippy::panic, reason = "a suite that can't read its list must not pass")]
 
 mod limit;
+mod realtime;
 mod turn;
 
 use std::{collections::BTreeSet, ffi::OsStr, fs, path::Path};
@@ -42,6 +43,7 @@ pub fn fallible(
 
 /// Runs the tests as the arguments say, without those that the file named by `RF_PASSED` lists.
 pub fn run(arguments: &Arguments, trials: Vec<Trial>) -> Conclusion {
+    realtime::leave_group_without_budget();
     let passed = passed(std::env::var_os(PASSED).as_deref());
     libtest_mimic::run(arguments, without(trials, &passed))
 }

@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         let ignored = || Ok(Completion::ignored_with("needs root"));
         vec![Trial::ignorable_test("events::all", ignored)]
     };
-    libtest_mimic::run(&arguments, trials).exit_code()
+    suite::run(&arguments, trials).exit_code()
 }
 
 trait Concat {

@@ -4,6 +4,7 @@
 
 use std::{
     fs,
+    io::ErrorKind,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -64,7 +65,7 @@ pub fn clean(host: &Host) -> Result<Cleaned, Error> {
     let mut cleaned = Cleaned::default();
     let entries = match fs::read_dir(&directory) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(cleaned),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(cleaned),
         Err(error) => return Err(Error::file("read", &directory)(error)),
     };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -177,7 +178,7 @@ fn remove_directory(host: &Host, path: &Path) -> Result<bool, Error> {
     // mounts are listed without the links that lead to them
     let real = match path.canonicalize() {
         Ok(real) => real,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(Error::file("remove", path)(error)),
     };
     if let Some(mount) = host.mounts_in(&real)?.first() {
@@ -186,7 +187,7 @@ fn remove_directory(host: &Host, path: &Path) -> Result<bool, Error> {
     }
     match fs::remove_dir_all(path) {
         Ok(()) => Ok(true),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
         Err(error) => Err(Error::file("remove", path)(error)),
     }
 }
@@ -201,30 +202,50 @@ pub(crate) fn unmount(path: &Path) -> Result<bool, Error> {
     }
 }
 
-/// Takes a file out of use as swap; was it in use?
+/// Takes a file out of use as swap and removes it; was it in use?
+///
+/// A `swapon` or `swapoff` of an owner that was killed goes on in the kernel without it. Until that is done, /proc/swaps may
+/// not list the file, but its removal is refused.
 pub(crate) fn swap_off(path: &Path) -> Result<bool, Error> {
-    if !is_swapped_to(path) {
-        return Ok(false);
-    }
     let begun = Instant::now();
+    let mut was_used = false;
     loop {
-        let output = std::process::Command::new("swapoff").arg(path).output();
-        let output = output.map_err(Error::file("stop swapping to", path))?;
-        if output.status.success() || !is_swapped_to(path) {
-            return Ok(true);
-        }
-        // the swapoff of an owner that was killed goes on without it: until that has read all back, ours is refused
-        if begun.elapsed() > OTHERS_SWAPOFF {
-            let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            let (name, status) = ("swapoff".to_owned(), output.status.to_string());
-            return Err(workloads::Error::Ended { name, status, message }.into());
+        let refused = match is_swapped_to(path) {
+            true => {
+                was_used = true;
+                swapoff(path)?
+            }
+            false => None,
+        };
+        let refused = match refused {
+            Some(refused) => refused,
+            None => match fs::remove_file(path) {
+                Ok(()) => return Ok(was_used),
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(was_used),
+                Err(error) => Error::file("remove", path)(error),
+            },
+        };
+        if begun.elapsed() > OTHERS_SWAPS {
+            return Err(refused);
         }
         thread::sleep(Duration::from_millis(50));
     }
 }
 
-/// How long another swapoff of the same file is waited for.
-const OTHERS_SWAPOFF: Duration = Duration::from_secs(30);
+/// Why the program refused, if the file is still used.
+fn swapoff(path: &Path) -> Result<Option<Error>, Error> {
+    let output = std::process::Command::new("swapoff").arg(path).output();
+    let output = output.map_err(Error::file("stop swapping to", path))?;
+    if output.status.success() || !is_swapped_to(path) {
+        return Ok(None);
+    }
+    let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    let (name, status) = ("swapoff".to_owned(), output.status.to_string());
+    Ok(Some(workloads::Error::Ended { name, status, message }.into()))
+}
+
+/// How long another swapon or swapoff of the same file is waited for.
+const OTHERS_SWAPS: Duration = Duration::from_secs(30);
 
 fn is_swapped_to(path: &Path) -> bool {
     let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();

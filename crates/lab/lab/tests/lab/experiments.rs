@@ -248,6 +248,11 @@ fn left_by(pid: u32) -> Vec<String> {
     left
 }
 
+/// Its program is started once its output's file is there.
+fn starts_swapon(pid: u32) -> bool {
+    left_by(pid).iter().any(|name| Path::new("/var/tmp").join(name).join("swapon.out").exists())
+}
+
 pub fn leaves_nothing(pid: u32) -> Tested {
     let mut left = Vec::new();
     let gone = wait_for("everything is gone", || {
@@ -407,12 +412,16 @@ fn a_killed_one_is_cleaned_up() -> Tested {
     let whole = begun.elapsed();
     let mut random = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.subsec_nanos();
     let mut met = 0;
-    for _ in 0..10 {
+    for turn in 0..10 {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         fs::remove_dir_all(place.results())?;
         let mut child = place.run(false)?.spawn()?;
         let pid = child.id();
-        std::thread::sleep(whole.mul_f64(f64::from(random >> 8) / f64::from(1_u32 << 24)));
+        match turn % 3 {
+            // a swapon goes on without who started it
+            0 => wait_for("swapon", || starts_swapon(pid))?,
+            _ => std::thread::sleep(whole.mul_f64(f64::from(random >> 8) / f64::from(1_u32 << 24))),
+        }
         met += usize::from(!left_by(pid).is_empty());
         let _ = child.kill(); // one that has ended already has left nothing
         child.wait()?;

@@ -52,7 +52,7 @@ pub fn run() -> ExitCode {
     trials.push(
         suite::fallible(name, None, test).with_ignored_flag(!root || cpus < 2).with_kind("root, 2 CPUs"),
     );
-    libtest_mimic::run(&arguments, trials).exit_code()
+    suite::run(&arguments, trials).exit_code()
 }
 
 /// The tool that a test is named after, where it is not installed.
