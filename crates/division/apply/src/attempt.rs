@@ -142,7 +142,7 @@ impl<'a> Attempt<'a> {
 
     /// Names what failed, and leaves it to the next undo, as far as no later step did the same.
     fn name_failed(&mut self) {
-        let Attempt { entries, outcome, sources, refused, failed, unread, .. } = self;
+        let Attempt { performer, entries, outcome, sources, refused, failed, unread, .. } = self;
         failed.extend(unread.iter().flat_map(|unread| unread.steps(entries)));
         let steps: BTreeSet<usize> = failed.iter().map(|(step, _)| *step).collect();
         for (step, words) in failed.drain(..) {
@@ -157,7 +157,7 @@ impl<'a> Attempt<'a> {
             if let Some(Remainder { entry, .. }) = &mut source {
                 narrow_to(entry, &entries[step].action, &later);
             }
-            refused.extend(source);
+            refused.extend(source.map(|source| source.narrowed(performer)));
         }
     }
 

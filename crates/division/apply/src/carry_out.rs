@@ -265,7 +265,7 @@ pub(crate) fn refused_steps(
         };
         Remainder::of(generation, step, entry, &performer.hierarchies).filter(|_| stays)
     });
-    refused.collect()
+    refused.map(|left| left.narrowed(performer)).collect()
 }
 
 /// A frozen process can't finish its change, and would keep the lock.

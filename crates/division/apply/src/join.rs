@@ -36,7 +36,12 @@ pub(crate) fn join(records: &[Record]) -> Option<Record> {
         made.extend(cell.made.into_iter().map(|inode| (step, inode)));
         entries.push(cell.entry);
     }
-    let generations: Vec<u32> = records.iter().map(|record| record.head.generation).collect();
+    // records of before have the numbers of those that are joined already
+    let numbers = |record: &Record| match &record.head.joins {
+        Some(joins) => joins.generations.clone(),
+        None => vec![record.head.generation],
+    };
+    let generations: Vec<u32> = records.iter().flat_map(numbers).collect();
     let count = records.iter().map(|record| record.head.joins.as_ref().map_or(1, |joins| joins.count)).sum();
     let mut head = last.head.clone();
     (head.in_effect_before, head.in_effect) = (Vec::new(), vec![head.generation]);

@@ -18,7 +18,7 @@ use crate::{
 /// # Errors
 /// [`Failure::State`].
 pub(crate) fn settle(state: &State, in_effect: &mut Vec<u32>) -> Result<u32, Failure> {
-    let Some(old) = old(state, in_effect) else { return Ok(0) };
+    let Some(old) = old(state, in_effect, state.generations_undoable()) else { return Ok(0) };
     let mut stay = Vec::new();
     for &generation in &in_effect[..old] {
         if !state.is_there(generation) || state.summary(generation)?.head.kind != Kind::Set {
@@ -30,10 +30,9 @@ pub(crate) fn settle(state: &State, in_effect: &mut Vec<u32>) -> Result<u32, Fai
     Ok(u32::try_from(settled).unwrap_or(u32::MAX))
 }
 
-/// How many of these are more than can be undone one by one, once they are twice as many.
-fn old(state: &State, in_effect: &[u32]) -> Option<usize> {
-    let undoable = state.generations_undoable();
-    in_effect.len().checked_sub(undoable).filter(|old| *old > undoable)
+/// How many of these are more than can be undone one by one, once they are more by this number.
+fn old(state: &State, in_effect: &[u32], more: usize) -> Option<usize> {
+    in_effect.len().checked_sub(state.generations_undoable()).filter(|old| *old > more)
 }
 
 /// Generations in effect after a stored one stay with it, so that an undo can bring each of these states
@@ -76,9 +75,10 @@ fn join_old(lock: &Lock, lists: &BTreeSet<Vec<u32>>) -> Result<(), Failure> {
     let state = lock.state();
     let Some(last) = state.last()? else { return Ok(()) };
     let in_effect = last.in_effect();
-    // what can't be joined is not tried again each time
-    let is_time = in_effect.len() % state.generations_undoable() == 1 % state.generations_undoable();
-    let Some(old) = old(state, in_effect).filter(|_| is_time) else { return Ok(()) };
+    // each command reads all that are in effect; what can't be joined is not tried again each time
+    let more = state.generations_undoable() / 10;
+    let is_time = more == 0 || in_effect.len() % more == 1 % more;
+    let Some(old) = old(state, in_effect, more).filter(|_| is_time) else { return Ok(()) };
     let mut runs: Vec<Vec<u32>> = vec![Vec::new()];
     for &generation in &in_effect[..old] {
         let is_layout = state.is_there(generation) && state.summary(generation)?.head.layout;

@@ -80,6 +80,14 @@ pub fn get(host: &Host, group: &GroupName, found: &NamedSetting) -> Result<Readi
     Ok(Reading { value, place, files })
 }
 
+/// The value that a group has in one of its directories; `None` also where it can't be read.
+pub(crate) fn value_in(host: &Host, seats: &[Seat<'_>], setting: &str) -> Option<Value> {
+    let found = settings::lookup(setting)?;
+    let at = host.hierarchy_of(found.setting.controller)?;
+    let seat = seats.iter().find(|seat| seat.at.id == at.id)?;
+    found.decode(at.version, &|file| host.kernel().read(at, &seat.path, file).ok()).ok()
+}
+
 /// A group's values of the settings that are wanted, without those that its kernel lacks or can't report.
 pub fn all(
     host: &Host,

@@ -127,7 +127,7 @@ pub struct Head {
 /// Generations that one record is in the place of.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Joins {
-    /// Their numbers, of which the last is the record's.
+    /// Their numbers, ascending, of which the last is the record's.
     #[serde(with = "crate::runs")]
     pub generations: Vec<u32>,
     /// How many layouts that were, with those that were joined before.

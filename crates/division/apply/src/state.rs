@@ -326,7 +326,7 @@ pub(crate) fn in_place(joined: &[Joins], in_effect: &mut Vec<u32>) {
     for Joins { generations, .. } in joined {
         let Some((last, others)) = generations.split_last() else { continue };
         if in_effect.contains(last) {
-            in_effect.retain(|generation| !others.contains(generation));
+            in_effect.retain(|generation| others.binary_search(generation).is_err());
         }
     }
 }
@@ -334,7 +334,7 @@ pub(crate) fn in_place(joined: &[Joins], in_effect: &mut Vec<u32>) {
 /// Is another generation in the place of this one?
 pub(crate) fn is_replaced(joined: &[Joins], generation: u32) -> bool {
     let others = joined.iter().filter_map(|joins| joins.generations.split_last());
-    others.into_iter().any(|(_, others)| others.contains(&generation))
+    others.into_iter().any(|(_, others)| others.binary_search(&generation).is_ok())
 }
 
 /// Files that only their owner can open: they name commands with their arguments.

@@ -6,8 +6,9 @@ mod look;
 mod scene;
 mod values;
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{cell::RefCell, collections::BTreeSet, path::PathBuf};
 
+use kernel::{Freezers, Listing};
 use layout::UnitName;
 use plan::Place;
 use serde::{Deserialize, Serialize};
@@ -106,6 +107,8 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     let known = target.system.unit_files().units(&units.iter().collect::<Vec<_>>());
     let scene = Scene {
         performer: &performer,
+        listing: Listing::new(target.host),
+        freezers: RefCell::new(Freezers::new(target.host)),
         membership: membership.as_ref(),
         applied: &applied,
         renamed: &renamed(&records, target),
@@ -130,6 +133,12 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         !group.directories.is_empty() || !group.settings.is_empty() || !group.drift.is_empty()
     };
     Ok(all.filter(is_there).collect())
+}
+
+/// The groups that generations in effect decide about, by name. Looks at none of them.
+pub(crate) fn applied_groups(state: &State, target: Target<'_>) -> Result<BTreeSet<String>, Failure> {
+    let performer = Performer::new(target, target.host.hierarchies().iter().cloned().map(Some).collect());
+    Ok(Applied::read(state, &performer)?.decided.into_keys().collect())
 }
 
 /// The first line of the record of the layout in effect: its rules' file and its elastic groups are there.

@@ -6,7 +6,7 @@ use kernel::{GroupName, Hierarchy};
 use settings::Version;
 use units::group_path;
 
-use crate::{State, Target, status::status};
+use crate::{State, Target, status::applied_groups};
 
 /// A group in which a process stays, in a v1 hierarchy that another group of it is not in.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -41,8 +41,7 @@ pub fn stays_in(target: Target<'_>, state: &State, group: &GroupName, pid: u32, 
         if below(at, beside).as_ref() == Some(&path) {
             let applied = applied.get_or_insert_with(|| {
                 // a caller who may not read the history does without it
-                let groups = status(state, target).unwrap_or_default();
-                groups.into_iter().map(|status| status.group).collect()
+                applied_groups(state, target).unwrap_or_default()
             });
             if !applied.contains(&name) {
                 continue;

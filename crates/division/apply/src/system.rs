@@ -6,7 +6,7 @@ use std::{
     os::fd::OwnedFd,
     path::Path,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -135,6 +135,8 @@ pub struct Running {
     systemd: Systemd,
     /// Set by a process that wants us to stop.
     stop: Arc<AtomicBool>,
+    /// It stays the same as long as this process lives, and is compared with each record of the history.
+    boot: OnceLock<String>,
 }
 
 impl Running {
@@ -249,8 +251,8 @@ impl System for Running {
     }
 
     fn boot(&self) -> String {
-        let id = self.kernel.outside(Path::new("/proc/sys/kernel/random/boot_id"));
-        id.unwrap_or_default().trim_end().to_owned()
+        let read = || self.kernel.outside(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default();
+        self.boot.get_or_init(|| read().trim_end().to_owned()).clone()
     }
 
     fn now(&self) -> u64 {

@@ -10,7 +10,7 @@ use settings::{Controller, Version};
 use units::{group_path, hint::Command};
 
 use crate::{
-    Change, Error, GroupName, Host, Op, Seat, refuse_foreign,
+    Change, Error, GroupName, Hierarchy, Host, Op, Seat, refuse_foreign,
     stragglers::{self, below, is_alive},
 };
 
@@ -143,20 +143,21 @@ fn unfinished(host: &Host, seat: &Seat<'_>, frozen: bool) -> String {
 /// The group above whose own file requests the freeze.
 fn frozen_parent(host: &Host, seat: &Seat<'_>) -> Option<String> {
     let mut above = group_path::ancestors(&seat.path).filter(|path| !path.is_empty());
-    above.find(|path| asks_itself(host, seat, path)).map(str::to_owned)
+    above.find(|path| asks_itself(host, seat.at, path)).map(str::to_owned)
 }
 
-fn asks_itself(host: &Host, seat: &Seat<'_>, path: &str) -> bool {
-    let file = match seat.at.version {
+/// Does the group's own file request the freeze?
+pub(crate) fn asks_itself(host: &Host, at: &Hierarchy, path: &str) -> bool {
+    let file = match at.version {
         Version::V1 => "freezer.self_freezing",
         Version::V2 => "cgroup.freeze",
     };
-    host.kernel.read(seat.at, path, file).is_ok_and(|text| text.trim() == "1")
+    host.kernel.read(at, path, file).is_ok_and(|text| text.trim() == "1")
 }
 
 /// The path of the group, this or one above, whose own file requests the freeze.
 pub(crate) fn frozen_at(host: &Host, seat: &Seat<'_>) -> Option<String> {
-    if asks_itself(host, seat, &seat.path) {
+    if asks_itself(host, seat.at, &seat.path) {
         return Some(seat.path.clone());
     }
     frozen_parent(host, seat)

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use kernel::{Freezers, GroupName, Host, Seat};
+use kernel::{GroupName, Seat};
 use plan::Place;
 use settings::Value;
 use units::Limit;
@@ -21,7 +21,7 @@ use crate::{
     membership::threads,
     performer::{DEVICES_V1, Performer, name},
     ranges::RangeStatus,
-    reading::get,
+    reading::value_in,
     unavailable::unavailable,
 };
 
@@ -35,25 +35,25 @@ pub(super) fn status(scene: &Scene<'_>, group: String, decided: &Decided) -> Gro
     look.at_values();
     look.at_not_restored();
     let owners = look.at_owners();
-    let processes: BTreeSet<u32> =
-        host.seats(&look.named).iter().flat_map(|seat| host.tasks_in(seat)).collect();
+    let seats = scene.listing.seats(&look.named);
+    let processes: BTreeSet<u32> = seats.iter().flat_map(|seat| host.tasks_in(seat)).collect();
     look.at_processes(&processes);
     let Look { named, drift, settings, elastic, ranges, places, .. } = look;
     let comm = |pid: &u32| {
         let text = host.kernel().outside(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
         Task { pid: *pid, comm: text.trim_end_matches('\n').to_owned() }
     };
-    let actual = |setting: &str| Some(get(host, &named, &settings::lookup(setting)?).ok()?.value);
+    let actual = |setting: &str| value_in(host, &seats, setting);
     let has_cpus = decided.writes.keys().any(|(_, file, _)| file == plan::CPUS);
     let cpus = |setting: &str| match actual(setting) {
         Some(Value::Cpus(cpus)) if has_cpus => Some(cpus),
         _ => None,
     };
-    let frozen_by = host.frozen_by(&named);
+    let frozen_by = scene.freezers.borrow_mut().by(&named);
     let is_elsewhere = drift.iter().any(|drift| matches!(drift, Drift::Elsewhere { .. }));
     let unit = |drop_in: &DropIn| UnitStatus {
         name: drop_in.unit.clone(),
-        runs: is_elsewhere || scene.performer.exists(&drop_in.place),
+        runs: is_elsewhere || scene.exists(&drop_in.place),
     };
     GroupStatus {
         unit: decided.drop_in.as_ref().map(unit),
@@ -67,7 +67,7 @@ pub(super) fn status(scene: &Scene<'_>, group: String, decided: &Decided) -> Gro
         elastic,
         ranges: ranges.iter().filter_map(|range| RangeStatus::of(host, range)).collect(),
         frozen: frozen_by.is_some(),
-        running: if frozen_by.is_some() { running(host, &processes) } else { Vec::new() },
+        running: if frozen_by.is_some() { running(scene, &processes) } else { Vec::new() },
         frozen_by,
         tasks: processes.iter().map(comm).collect(),
         knobs: Vec::new(),
@@ -77,8 +77,8 @@ pub(super) fn status(scene: &Scene<'_>, group: String, decided: &Decided) -> Gro
 }
 
 /// A group, and what was found of it so far.
-struct Look<'l> {
-    scene: &'l Scene<'l>,
+struct Look<'l, 's> {
+    scene: &'l Scene<'s>,
     performer: &'l Performer<'l>,
     group: &'l str,
     decided: &'l Decided,
@@ -94,8 +94,8 @@ struct Look<'l> {
     settings: Vec<SettingStatus>,
 }
 
-impl<'l> Look<'l> {
-    fn new(scene: &'l Scene<'_>, group: &'l str, decided: &'l Decided) -> Look<'l> {
+impl<'l, 's> Look<'l, 's> {
+    fn new(scene: &'l Scene<'s>, group: &'l str, decided: &'l Decided) -> Look<'l, 's> {
         let performer = scene.performer;
         let of_systemd =
             decided.drop_in.as_ref().and_then(|unit| GroupName::new(&format!("/{}", unit.place.path)).ok());
@@ -125,9 +125,9 @@ impl<'l> Look<'l> {
         for &place in &self.places {
             let directory = self.directory(place);
             if let Some(to) = self.scene.renamed.get(place) {
-                let (to, is_there) = (self.directory(to), self.performer.exists(place));
+                let (to, is_there) = (self.directory(to), self.scene.exists(place));
                 self.drift.push(Drift::Renamed { directory: directory.clone(), to, is_there });
-            } else if !self.performer.exists(place) && unit.is_none_or(|unit| unit.place != *place) {
+            } else if !self.scene.exists(place) && unit.is_none_or(|unit| unit.place != *place) {
                 let alike = self.scene.alike(self.group, place, self.decided);
                 self.drift.push(Drift::Gone { directory: directory.clone(), alike });
             }
@@ -148,7 +148,7 @@ impl<'l> Look<'l> {
     }
 
     fn at_device_rules(&mut self) {
-        for (place, rules) in self.decided.rules.iter().filter(|(place, _)| self.performer.exists(place)) {
+        for (place, rules) in self.decided.rules.iter().filter(|(place, _)| self.scene.exists(place)) {
             let Some((requested, actual)) = device_rules(self.performer, place, rules) else { continue };
             let (file, as_requested) = (self.directory(place).join(DEVICES_V1), requested == actual);
             if !as_requested {
@@ -165,14 +165,14 @@ impl<'l> Look<'l> {
     }
 
     fn at_values(&mut self) {
-        let Look { performer, decided, .. } = *self;
+        let Look { scene, performer, decided, .. } = *self;
         let follows = self.elastic.clone().or_else(|| Bounds::above(self.scene.elastic, self.group));
         let is_rule =
             |place: &Place, file: &str| file.starts_with("devices.") && decided.rules.contains_key(place);
         let present = decided
             .writes
             .iter()
-            .filter(|((place, file, _), _)| performer.exists(place) && !is_rule(place, file));
+            .filter(|((place, file, _), _)| scene.exists(place) && !is_rule(place, file));
         for ((place, name, key), (text, actual_then)) in present {
             let actual = performer.content(place, name);
             let of_load = follows.as_ref().and_then(|bounds| bounds.allow(name, actual.as_deref()?));
@@ -225,7 +225,7 @@ impl<'l> Look<'l> {
     }
 
     fn at_owners(&mut self) -> Vec<SettingStatus> {
-        let given = self.decided.owners.iter().filter(|(place, _)| self.performer.exists(place));
+        let given = self.decided.owners.iter().filter(|(place, _)| self.scene.exists(place));
         let owners: Vec<SettingStatus> =
             given.flat_map(|(place, access)| owners_of(self.performer, place, access)).collect();
         self.drift.extend(owners.iter().filter(|owner| !owner.as_requested).map(|owner| Drift::Owner {
@@ -241,7 +241,7 @@ impl<'l> Look<'l> {
         let (host, membership) = (self.performer.host(), self.scene.membership);
         let of = membership.map_or(0, |membership| membership.of(host, &self.named).len());
         let threads = threads(host, processes);
-        for place in self.places.iter().filter(|place| self.performer.exists(place)) {
+        for place in self.places.iter().filter(|place| self.scene.exists(place)) {
             let outside = membership.map(|membership| membership.outside(host, &self.named, place));
             let outside = outside.unwrap_or_default();
             let split = self.scene.split(place, &threads);
@@ -257,8 +257,9 @@ impl<'l> Look<'l> {
 }
 
 /// Those with a thread that no frozen group stops.
-fn running(host: &Host, processes: &BTreeSet<u32>) -> Vec<u32> {
-    let mut freezers = Freezers::new(host);
+fn running(scene: &Scene<'_>, processes: &BTreeSet<u32>) -> Vec<u32> {
+    let host = scene.performer.host();
+    let mut freezers = scene.freezers.borrow_mut();
     let mut runs = |pid: &u32| {
         let threads = host.kernel().threads(*pid).unwrap_or_default();
         threads.into_iter().any(|thread| freezers.stopping(thread).is_none())

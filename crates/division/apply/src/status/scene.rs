@@ -1,10 +1,12 @@
 //! What groups are looked at with beside their own files: the groups around them, their threads, and systemd.
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
 };
 
+use kernel::{Freezers, Listing};
 use plan::{Place, SeenUnit};
 use settings::Version;
 use units::group_path;
@@ -20,6 +22,8 @@ use crate::{
 /// What all groups are looked at with.
 pub(super) struct Scene<'s> {
     pub(super) performer: &'s Performer<'s>,
+    pub(super) listing: Listing<'s>,
+    pub(super) freezers: RefCell<Freezers<'s>>,
     pub(super) membership: Option<&'s Membership>,
     /// Where the groups are that were applied.
     pub(super) applied: &'s BTreeSet<Place>,
@@ -32,6 +36,11 @@ pub(super) struct Scene<'s> {
 }
 
 impl Scene<'_> {
+    /// Is the directory there?
+    pub(super) fn exists(&self, place: &Place) -> bool {
+        self.performer.at(place).is_some_and(|at| self.listing.holds(at, &place.path))
+    }
+
     /// Groups of others beside a place, with all values that were written there. Only v1 renames directories.
     pub(super) fn alike(&self, group: &str, place: &Place, decided: &Decided) -> Vec<PathBuf> {
         // v1's device rules can't be read where they are written
@@ -95,11 +104,11 @@ pub(super) fn by_systemd(scene: &Scene<'_>, drop_in: &DropIn) -> Option<Drift> {
     if seen.load == "masked" {
         return Some(Drift::Masked { unit: drop_in.unit.clone() });
     }
-    if performer.exists(&drop_in.place) {
+    if scene.exists(&drop_in.place) {
         return None;
     }
     let place = Place { path: seen.path.clone(), ..drop_in.place.clone() };
-    let is_there = place != drop_in.place && performer.exists(&place);
+    let is_there = place != drop_in.place && scene.exists(&place);
     is_there.then(|| Drift::Elsewhere {
         unit: drop_in.unit.clone(),
         directory: PathBuf::from(performer.directory(&place)),

@@ -9,7 +9,7 @@ use kernel::Kernel;
 use tempfile::TempDir;
 
 use crate::{
-    machine::{Affinities, Clocks, Faults, Sim},
+    machine::{Affinities, Clocks, Fault, Faults, Sim},
     run::{LAYOUT, machine, meta, planned_text},
     world::CPUS,
 };
@@ -26,8 +26,12 @@ impl Desk {
     }
 
     fn command<T>(&self, act: impl FnOnce(&State, Target<'_>) -> T) -> T {
+        self.command_with(Vec::new(), act)
+    }
+
+    fn command_with<T>(&self, faults: Vec<(usize, Fault)>, act: impl FnOnce(&State, Target<'_>) -> T) -> T {
         let clocks = Clocks { wall: 1_700_000_000, since_boot: 1000, boot: 1 };
-        let faults = Faults::at(Vec::new());
+        let faults = Faults::at(faults);
         let (host, sim) = Sim::new(&self.fake, &faults, clocks, &Affinities::default(), CPUS);
         let state = State::open(self.directory.path()).unwrap();
         act(&state, Target { host: &host, system: &sim })
@@ -42,18 +46,25 @@ impl Desk {
     }
 
     fn undo(&self, to: u32) -> Outcome {
-        self.command(|state, target| {
+        self.undo_with(Vec::new(), to)
+    }
+
+    fn undo_with(&self, faults: Vec<(usize, Fault)>, to: u32) -> Outcome {
+        self.command_with(faults, |state, target| {
             let lock = state.lock(Duration::ZERO).unwrap();
             undo(&lock, target, Some(to), &meta("undo", None)).unwrap_or_else(|failure| panic!("{failure}"))
         })
     }
 
-    fn is_as_applied(&self, when: &str) {
-        let drift: Vec<String> = self.command(|state, target| {
+    fn drift(&self) -> Vec<String> {
+        self.command(|state, target| {
             let groups = status(state, target).unwrap();
             groups.iter().flat_map(|group| &group.drift).map(ToString::to_string).collect()
-        });
-        assert_eq!(drift, [""; 0], "{when}");
+        })
+    }
+
+    fn is_as_applied(&self, when: &str) {
+        assert_eq!(self.drift(), [""; 0], "{when}");
     }
 
     /// What a file of a group has, in the first hierarchy that has it.
@@ -135,6 +146,33 @@ fn the_weight_from_before_an_idle_group_comes_back_and_every_undo_is_exact() {
             assert_eq!(outcome.left, [""; 0], "{kind}, undo {generation}");
             assert_eq!(picture(), after[generation - 1], "{kind}, undo {generation}");
         }
+    }
+}
+
+/// An undo gives the group its `cpu.idle` back, and is refused the weight: that shows, and the next undo does it.
+#[test]
+fn a_weight_that_an_undo_could_not_bring_back_is_named_until_the_next_one_does() {
+    for (kind, fake) in KERNELS {
+        let is_it = |change: usize| {
+            let desk = Desk::new(fake(CPUS, 1));
+            desk.apply(PLAIN);
+            let (file, _) = weight_file(&desk.fake);
+            desk.write("g", file, "300");
+            desk.apply(IDLE);
+            let outcome = desk.undo_with(vec![(change, Fault::Refuse(rustix::io::Errno::ACCESS))], 1);
+            if (desk.holds("g", "cpu.idle").as_str(), desk.holds("g", file).as_str()) == ("0", "300") {
+                return false;
+            }
+            let is_weight = desk.holds("g", "cpu.idle") == "0";
+            let when = format!("{kind}, change {change}: {:?}", outcome.left);
+            assert!(!outcome.left.is_empty(), "{when}");
+            let refused = if is_weight { file } else { "cpu.idle" };
+            assert!(desk.drift().iter().any(|drift| drift.contains(refused)), "{when}: {:?}", desk.drift());
+            assert_eq!(desk.undo(0).left, [""; 0], "{when}");
+            assert_eq!(desk.drift(), [""; 0], "{when}");
+            is_weight
+        };
+        assert!((0..12).filter(|change| is_it(*change)).count() > 0, "{kind}");
     }
 }
 

@@ -43,7 +43,7 @@ fn a_history_of_many_layouts_stays_small_and_is_undone_wholly() {
             sizes.push(lengths.fold((0, 0), |(files, bytes), length| (files + 1, bytes + length)));
         }
         let (files, bytes): (Vec<usize>, Vec<u64>) = sizes.into_iter().unzip();
-        assert!(files.iter().max().unwrap() <= &(3 * UNDOABLE + 3), "{kind:?}: {files:?}");
+        assert!(files.iter().max().unwrap() <= &(2 * UNDOABLE), "{kind:?}: {files:?}");
         let (early, late) = bytes.split_at(LAYOUTS / 2);
         assert!(
             late.iter().max().unwrap() <= &(early.iter().max().unwrap() * 11 / 10),

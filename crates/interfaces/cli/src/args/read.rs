@@ -6,27 +6,35 @@ use std::ffi::OsString;
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches};
 
 use super::{
-    Args, Command, Create, Delete, Everywhere, Get, Kill, List, Mistake, Move, Run, Set, Wait, Where, help,
-    mistakes,
+    Apply, Args, Check, Command, Create, Delete, Everywhere, Get, History, Kill, List, Metrics, Mistake,
+    Move, PlanArgs, Run, Set, Settings, Status, Undo, Wait, Where, help, mistakes,
 };
 
 /// Adds a command's arguments.
 type Definition = fn(clap::Command) -> clap::Command;
 
-/// The commands that scripts call in loops. Building the definitions of all commands takes longer than most of
+/// The commands that scripts and people call most. Building the definitions of all commands takes longer than most of
 /// these do, so they are read with their own alone.
-const FREQUENT: [(&str, Definition); 12] = [
+const FREQUENT: [(&str, Definition); 20] = [
+    ("apply", Apply::augment_args),
+    ("check", Check::augment_args),
     ("create", Create::augment_args),
     ("delete", Delete::augment_args),
     ("freeze", Wait::augment_args),
     ("get", Get::augment_args),
+    ("history", History::augment_args),
     ("kill", Kill::augment_args),
     ("list", List::augment_args),
+    ("metrics", Metrics::augment_args),
     ("move", Move::augment_args),
+    ("plan", PlanArgs::augment_args),
     ("run", Run::augment_args),
     ("set", Set::augment_args),
+    ("settings", Settings::augment_args),
     ("stat", Get::augment_args),
+    ("status", Status::augment_args),
     ("thaw", Wait::augment_args),
+    ("undo", Undo::augment_args),
     ("where", Where::augment_args),
 ];
 
@@ -51,9 +59,14 @@ impl Args {
             return Err(mistake);
         }
         if let Some(args) = Self::read_run(&words).or_else(|| Self::read_frequent(&words)) {
-            return Ok(args);
+            return Ok(args.with_files());
         }
-        let matches = Self::definition().try_get_matches_from(&words);
+        let is_version = matches!(words.as_slice(), [_, word] if word == "--version" || word == "-V");
+        let definition = match is_version {
+            true => clap::Command::new("ringfence").version(env!("CARGO_PKG_VERSION")),
+            false => Self::definition(),
+        };
+        let matches = definition.try_get_matches_from(&words);
         let read = matches.and_then(|matches| Args::from_arg_matches(&matches));
         read.map(Args::with_files).map_err(|error| mistakes::explained(error, &words))
     }

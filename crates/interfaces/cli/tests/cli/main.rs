@@ -10,6 +10,7 @@ mod bad_state;
 mod book;
 mod cgrulesengd;
 mod completion;
+mod costs;
 mod cset;
 mod cset_tutorial;
 #[cfg(target_arch = "x86_64")]
@@ -105,6 +106,7 @@ fn main() {
         newcomers::trials(&world),
         unit_names::trials(&world),
         documents::trials(&world),
+        costs::trials(&world),
         page_faults::trials(&world),
         recipes::trials(&world),
         book::trials(),

@@ -39,7 +39,7 @@ pub struct Rule {
     pub word: &'static str,
     /// It is started by the program, and not the program itself.
     pub is_child: bool,
-    /// Which calls count; [`changes`] or one that is named.
+    /// Which calls count; [`changes`], one that is named, or all.
     pub counts: fn(&str) -> bool,
     /// The call's number, from 0.
     pub at: usize,
@@ -59,7 +59,17 @@ pub struct Seen {
 
 /// Does the call change something?
 pub fn changes(call: &str) -> bool {
-    call != "openat2"
+    !matches!(call, "openat2" | OTHER)
+}
+
+/// Any other call.
+const OTHER: &str = "another";
+
+/// How many system calls a command makes, with those of the same command that it starts.
+pub fn count(words: Vec<String>, word: &'static str, output: &Path) -> (usize, Option<i32>) {
+    let rule = Rule { word, is_child: true, counts: |_| true, at: usize::MAX, fault: Fault::Kill };
+    let seen = run(words, output, rule).1.join().unwrap();
+    (seen.calls.len(), seen.code)
 }
 
 /// Runs a program until it and the process of the rule have ended, with its output in a file. Its number comes first.
@@ -144,7 +154,7 @@ fn is_meant(pid: Pid, word: &str) -> bool {
     words.next().is_some_and(|first| first != b"/bin/sh") && words.any(|other| other == word.as_bytes())
 }
 
-/// The call that a thread is about to make, if it is one of those that may count.
+/// The call that a thread is about to make.
 fn entered(pid: Pid) -> Option<&'static str> {
     let registers = ptrace::getregs(pid).ok()?;
     // until the call has returned this is its answer
@@ -154,9 +164,9 @@ fn entered(pid: Pid) -> Option<&'static str> {
         return None;
     }
     match registers.orig_rax.cast_signed() {
-        libc::SYS_open => creates(registers.rsi).then_some("open"),
-        libc::SYS_openat => creates(registers.rdx).then_some("openat"),
-        number => CALLS.iter().find(|(known, _)| *known == number).map(|(_, name)| *name),
+        libc::SYS_open if creates(registers.rsi) => Some("open"),
+        libc::SYS_openat if creates(registers.rdx) => Some("openat"),
+        number => Some(CALLS.iter().find(|(known, _)| *known == number).map_or(OTHER, |(_, name)| *name)),
     }
 }
 

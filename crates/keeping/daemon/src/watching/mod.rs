@@ -53,6 +53,8 @@ impl Watching {
     /// # Errors
     /// No thread or descriptor is available. Other failures are logged and retried.
     pub(crate) fn start(&self, shared: &Arc<Shared>) -> std::io::Result<Running> {
+        // as its unit allows it: without the files of 1,000 groups open each scrape opens 10,000
+        let _ = monitor::Descriptors::allow_more();
         let mut running = Running::default();
         if let Some(record) = &self.record {
             let (stopped, stop) = UnixStream::pair()?;
