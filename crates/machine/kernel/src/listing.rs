@@ -6,6 +6,7 @@ use std::{
     collections::{HashMap, HashSet},
 };
 
+use rustix::io::Errno;
 use units::group_path;
 
 use crate::{GroupName, Hierarchy, Host, Seat};
@@ -42,8 +43,13 @@ impl<'h> Listing<'h> {
                 *count += 1;
                 return self.host.kernel().exists(at, path);
             }
-            let names = self.host.kernel().children_by_inode(at, above).unwrap_or_default();
-            *directory = Directory::Listed(names.into_iter().map(|(name, _)| name).collect());
+            let names = match self.host.kernel().children_by_inode(at, above) {
+                Ok(names) => names.into_iter().map(|(name, _)| name).collect(),
+                Err(Errno::NOENT | Errno::NODEV) => HashSet::new(),
+                // it may be looked into, and not listed
+                Err(_) => return self.host.kernel().exists(at, path),
+            };
+            *directory = Directory::Listed(names);
         }
         matches!(directory, Directory::Listed(names) if names.contains(group_path::name(path)))
     }
