@@ -157,7 +157,7 @@ impl<'a> Attempt<'a> {
             if let Some(Remainder { entry, .. }) = &mut source {
                 narrow_to(entry, &entries[step].action, &later);
             }
-            refused.extend(source.map(|source| source.narrowed(performer)));
+            refused.extend(source.map(|source| narrowed(performer, source)));
         }
     }
 
@@ -177,6 +177,25 @@ impl<'a> Attempt<'a> {
         let last = if whole { step.checked_sub(1) } else { Some(step).filter(|_| !entries.is_empty()) };
         roll_back(&mut self.performer, &mut self.journal, entries, last)
     }
+}
+
+/// Of a file and those that its write changed along, which one is left to bring back, if the file itself is as before.
+pub(crate) fn narrowed(performer: &Performer<'_>, mut left: Remainder) -> Remainder {
+    let (Action::Write { place, .. }, Before::Files(files)) = (&left.entry.action, &left.entry.before) else {
+        return left;
+    };
+    let now = |file: &str| performer.content(place, file);
+    let is_open =
+        |(file, before): &&(String, String)| now(file).is_some_and(|now| now.trim() != before.trim());
+    let (own, along) = (files.first(), files.get(1..).unwrap_or_default());
+    if own.is_some_and(|own| !is_open(&own))
+        && let Some((file, before)) = along.iter().find(is_open).cloned()
+    {
+        let (place, text) = (place.clone(), now(&file).unwrap_or_default());
+        left.entry.before = Before::Files(vec![(file.clone(), before)]);
+        left.entry.action = Action::Write { place, file, text };
+    }
+    left
 }
 
 /// Leaves of a step what is to be tried again, as one action of its inverse was refused and the `later` ones were done.

@@ -10,7 +10,7 @@ use units::group_path;
 
 use crate::{
     Error, Failure, Lock, Meta, Outcome, Target,
-    attempt::{Attempt, Stop},
+    attempt::{Attempt, Stop, narrowed},
     before::Looking,
     directories,
     entry::{Before, Entry},
@@ -265,7 +265,7 @@ pub(crate) fn refused_steps(
         };
         Remainder::of(generation, step, entry, &performer.hierarchies).filter(|_| stays)
     });
-    refused.map(|left| left.narrowed(performer)).collect()
+    refused.map(|left| narrowed(performer, left)).collect()
 }
 
 /// A frozen process can't finish its change, and would keep the lock.

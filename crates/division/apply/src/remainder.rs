@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     entry::{Before, Entry},
-    performer::Performer,
     spot::Spot,
     target::Target,
 };
@@ -39,26 +38,6 @@ impl Remainder {
             action => Some(Spot::of_act(action, hierarchies)?),
         };
         Some(Remainder { generation, step, spot, entry: entry.clone() })
-    }
-
-    /// Of a file and those that its write changed along, which one is left to bring back, if the file itself is as before.
-    pub(crate) fn narrowed(mut self, performer: &Performer<'_>) -> Remainder {
-        let (Action::Write { place, .. }, Before::Files(files)) = (&self.entry.action, &self.entry.before)
-        else {
-            return self;
-        };
-        let now = |file: &str| performer.content(place, file);
-        let is_open =
-            |(file, before): &&(String, String)| now(file).is_some_and(|now| now.trim() != before.trim());
-        let (own, along) = (files.first(), files.get(1..).unwrap_or_default());
-        if own.is_some_and(|own| !is_open(&own))
-            && let Some((file, before)) = along.iter().find(is_open).cloned()
-        {
-            let (place, text) = (place.clone(), now(&file).unwrap_or_default());
-            self.entry.before = Before::Files(vec![(file.clone(), before)]);
-            self.entry.action = Action::Write { place, file, text };
-        }
-        self
     }
 
     /// The step with its hierarchy counted as it is now; `None` if nothing of it exists any more.
