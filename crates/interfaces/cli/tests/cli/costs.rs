@@ -28,6 +28,9 @@ const BOUNDS: &[(&str, &str, f64)] = &[
     ("run {g}-rt -- sh -c '{p} run {g}/g0 -- /bin/true; true'", "run", 0.0),
 ];
 
+/// And of those that have a bound, more where systemd is init: a plan makes 32 for each group below our unit.
+const BELOW_UNIT: f64 = 12.0;
+
 /// What a count may differ by from one run to the next: other processes come and go.
 const NOISE: f64 = 1.0;
 
@@ -69,6 +72,8 @@ fn per_group(world: &Arc<World>) -> Result<(), String> {
             "  {line}: {few} calls with {} groups, {many} with {}: {each:.1} a group",
             SIZES[0], SIZES[1]
         );
+        let more = if world.has(Need::Systemd) && *bound > 0.0 { BELOW_UNIT } else { 0.0 };
+        let bound = bound + more;
         if each > bound + NOISE {
             wrong.push(format!("{line}: {each:.1} system calls for each group, and may make {bound}"));
         }
