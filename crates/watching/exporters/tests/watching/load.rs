@@ -16,8 +16,6 @@ pub const WORD: &str = "load-of-the-watching-suite";
 /// It says that it is there; `burn MS`, `take MIB`, `threads N`, `spin [N]`, `exec PROGRAM [ARGUMENT]…`, or an endless work of
 /// [`endless`] after a line on standard input; then it says so and, but for `burn`, waits for the end of its input.
 pub fn run(words: &[String]) -> ExitCode {
-    // the tests' own is not for what they watch
-    let _ = rustix::process::setpriority_process(None, 0);
     std::io::stdout().write_all(b"here\n").unwrap();
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).unwrap();

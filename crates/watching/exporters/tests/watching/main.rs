@@ -2,6 +2,7 @@
 //! metrics, and the log. The binary is also the process that the tests watch.
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test's failure is a panic")]
 
+mod ahead;
 mod allocations;
 mod fake;
 mod load;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let pure = if Path::new("/rf-vm").exists() { Vec::new() } else { pure };
     let real = [members::trials(), real::trials(), real_v2::trials(), why::trials()].concat_all();
     let trials = [pure, real].concat_all();
+    let _ahead = (!arguments.list).then(ahead::Ahead::new);
     suite::run(&arguments, trials).exit_code()
 }
 
