@@ -1,6 +1,6 @@
 //! What must hold: how two states are compared, what excuses a difference, and whether `status` says what the kernel shows.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, path::Path};
 
 use apply::{Drift, GroupStatus};
 use fake::{Fake, Snapshot};
@@ -170,8 +170,13 @@ pub fn wrong_words(
         };
         let path = at.path(&difference.group).join(file);
         let is_asked = status.settings.iter().any(|setting| setting.file == path);
+        // what brings that file back brings this one back along with it
+        let brings = |of: &Path| {
+            let of = of.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            settings::changes(at.version, of).contains(&file.as_str())
+        };
         let is_said = status.drift.iter().any(|drift| match drift {
-            Drift::Changed { file, .. } => *file == path,
+            Drift::Changed { file: of, .. } => *of == path || of.parent() == path.parent() && brings(of),
             Drift::InvalidPartition { .. } => file == "cpuset.cpus.partition",
             _ => false,
         });
@@ -209,7 +214,7 @@ pub fn wrong_words(
 }
 
 /// The hierarchy and the path in it of a file or directory.
-fn place<'h>(hierarchies: &'h [Hierarchy], path: &std::path::Path) -> Option<(&'h Hierarchy, String)> {
+fn place<'h>(hierarchies: &'h [Hierarchy], path: &Path) -> Option<(&'h Hierarchy, String)> {
     let below = |at: &'h Hierarchy| {
         let rest = path.strip_prefix(&at.mount).ok()?;
         Some((at, rest.to_str()?.to_owned()))
