@@ -1,6 +1,7 @@
 //! Starts a program inside a group, so that not one of its instructions runs outside. On v1 this process puts
 //! itself in by `tasks` (no RCU grace period) and becomes the program; on v2 the child is born there by
-//! clone3(2) with CLONE_INTO_CGROUP, and this process waits for it.
+//! clone3(2) with CLONE_INTO_CGROUP, puts itself into groups on v1 beside it, and this process waits outside of all: in the group it
+//! would be counted, and killed for want of memory in place of the program.
 #![allow(unsafe_code, reason = "clone3 and execvp have no safe wrapper; each call says what holds")]
 
 use std::{
@@ -96,25 +97,33 @@ impl Host {
             self.refuse_missing(seat, group)?;
         }
         let (v2, v1): (Vec<_>, Vec<_>) = inside.iter().partition(|(seat, _)| seat.at.version == Version::V2);
-        for (seat, group) in v1 {
+        let enter = || {
+            let mut each = v1.iter().enumerate();
+            each.try_for_each(|(number, (seat, _))| {
+                self.kernel
+                    .write(seat.at, &seat.path, "tasks", "0")
+                    .map_err(|errno| NotReady { number, errno })
+            })
+        };
+        let not_entered = |NotReady { number, errno }: NotReady| match v1.get(number) {
+            Some((seat, group)) => Err(self.refused_run(seat, group, Some("tasks"), errno)),
+            None => Ok(ProgramEnd::NotStarted(errno)),
+        };
+        if let Some((seat, group)) = v2.first() {
+            let directory = real
+                .open(seat.at, &seat.path, "", OFlags::RDONLY | OFlags::DIRECTORY)
+                .map_err(|errno| self.refused_run(seat, group, None, errno))?;
+            let child = start_in(&directory, program, &enter)
+                .map_err(|errno| self.refused_run(seat, group, None, errno))?;
+            if let Some(end) = child.wait() {
+                return end.or_else(not_entered);
+            }
+            // Linux 6.1 and 7.2 kill what is born in a group whose processes cgroup.kill once killed; a move is no birth
             self.kernel
-                .write(seat.at, &seat.path, "tasks", "0")
-                .map_err(|errno| self.refused_run(seat, group, Some("tasks"), errno))?;
+                .write(seat.at, &seat.path, "cgroup.procs", "0")
+                .map_err(|errno| self.refused_run(seat, group, Some("cgroup.procs"), errno))?;
         }
-        let Some((seat, group)) = v2.first() else { return Ok(ProgramEnd::NotStarted(program.exec())) };
-        let directory = real
-            .open(seat.at, &seat.path, "", OFlags::RDONLY | OFlags::DIRECTORY)
-            .map_err(|errno| self.refused_run(seat, group, None, errno))?;
-        let child =
-            start_in(&directory, program).map_err(|errno| self.refused_run(seat, group, None, errno))?;
-        if let Some(end) = child.wait() {
-            return Ok(end);
-        }
-        // Linux 6.1 and 7.2 kill what is born in a group whose processes cgroup.kill once killed; a move is no birth
-        self.kernel
-            .write(seat.at, &seat.path, "cgroup.procs", "0")
-            .map_err(|errno| self.refused_run(seat, group, Some("cgroup.procs"), errno))?;
-        Ok(ProgramEnd::NotStarted(program.exec()))
+        enter().map_or_else(not_entered, |()| Ok(ProgramEnd::NotStarted(program.exec())))
     }
 
     fn refused_run(&self, seat: &Seat<'_>, group: &GroupName, file: Option<&str>, errno: Errno) -> Error {
@@ -128,16 +137,43 @@ pub const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 /// What a child that lives writes before it becomes the program.
 const ALIVE: [u8; 1] = [0];
 
+/// Why a child does not become the program.
+#[derive(Debug, Clone, Copy)]
+struct NotReady {
+    /// Of the groups on v1, the one that it can't enter; of none: the program can't be executed.
+    number: usize,
+    errno: Errno,
+}
+
+impl NotReady {
+    /// The number and the errno, each as an i32.
+    fn to_bytes(self) -> [u8; 8] {
+        let number = i32::try_from(self.number).unwrap_or(i32::MAX).to_ne_bytes();
+        let errno = self.errno.raw_os_error().to_ne_bytes();
+        std::array::from_fn(|at| if at < 4 { number[at] } else { errno[at - 4] })
+    }
+
+    fn from_bytes(bytes: [u8; 8]) -> NotReady {
+        let [a, b, c, d, e, f, g, h] = bytes;
+        let number = usize::try_from(i32::from_ne_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+        NotReady { number, errno: Errno::from_raw_os_error(i32::from_ne_bytes([e, f, g, h])) }
+    }
+}
+
 struct Child {
     pid: libc::pid_t,
-    /// The read end of a pipe that exec closes: [`ALIVE`] comes through it first, then an errno if exec failed.
+    /// The read end of a pipe that exec closes: [`ALIVE`] comes through it first, then a [`NotReady`] if there is no exec.
     report: OwnedFd,
     /// The signal mask before this process began to pass signals on.
     mask: libc::sigset_t,
 }
 
-/// clone3(2) into the cgroup of `directory`.
-fn start_in(directory: &OwnedFd, program: &Program) -> Result<Child, Errno> {
+/// clone3(2) into the cgroup of `directory`; the child enters other groups before it becomes the program.
+fn start_in(
+    directory: &OwnedFd,
+    program: &Program,
+    enter: &dyn Fn() -> Result<(), NotReady>,
+) -> Result<Child, Errno> {
     let (report, reporter) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     let mask = block_all_signals();
     // SAFETY: all-zero is a valid clone_args; it asks for nothing.
@@ -154,8 +190,11 @@ fn start_in(directory: &OwnedFd, program: &Program) -> Result<Child, Errno> {
             let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
             restore_mask(&mask);
             let _ = rustix::io::write(&reporter, &ALIVE);
-            let errno = program.exec();
-            let _ = rustix::io::write(&reporter, &errno.raw_os_error().to_ne_bytes());
+            let not_ready = match enter() {
+                Ok(()) => NotReady { number: usize::MAX, errno: program.exec() },
+                Err(not_entered) => not_entered,
+            };
+            let _ = rustix::io::write(&reporter, &not_ready.to_bytes());
             // SAFETY: _exit(2) ends the child without running the parent's clean-up.
             unsafe { libc::_exit(127) }
         }
@@ -170,18 +209,18 @@ fn start_in(directory: &OwnedFd, program: &Program) -> Result<Child, Errno> {
 
 impl Child {
     /// Passes signals on to the child until it has ended; `None` if the kernel killed it before its first instruction.
-    fn wait(self) -> Option<ProgramEnd> {
-        let (mut alive, mut errno) = (ALIVE, [0; 4]);
+    fn wait(self) -> Option<Result<ProgramEnd, NotReady>> {
+        let (mut alive, mut not_ready) = (ALIVE, [0; 8]);
         let lived = rustix::io::read(&self.report, &mut alive) == Ok(ALIVE.len());
         if !lived {
             self.reap();
             restore_mask(&self.mask);
             return None;
         }
-        if rustix::io::read(&self.report, &mut errno) == Ok(errno.len()) {
+        if rustix::io::read(&self.report, &mut not_ready) == Ok(not_ready.len()) {
             self.reap();
             restore_mask(&self.mask);
-            return Some(ProgramEnd::NotStarted(Errno::from_raw_os_error(i32::from_ne_bytes(errno))));
+            return Some(Err(NotReady::from_bytes(not_ready)));
         }
         let ended = loop {
             // SAFETY: both sets and the info are valid for the call; blocked signals are only waited for.
@@ -216,7 +255,7 @@ impl Child {
             }
         };
         restore_mask(&self.mask);
-        Some(ended)
+        Some(Ok(ended))
     }
 
     fn reap(&self) {

@@ -1,12 +1,15 @@
 //! One script of get, set, run, move, freeze and kill, whose answers are the same on cgroup v1, v2 and hybrid: the
 //! expected text is one for all.
 
-use std::{fs, sync::Arc};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, sync::Arc};
 
 use fake::suite;
 use libtest_mimic::Trial;
 
-use crate::world::{Need, Scene, World};
+use crate::{
+    desk::sleep_program,
+    world::{Need, Scene, World},
+};
 
 /// What is set, by names of both versions, and how it reads back, whatever the version.
 const SETTINGS: &[(&str, &str)] = &[
@@ -49,6 +52,7 @@ const EVERYWHERE: &[Case] = &[
     ("what is set reads back the same on every version", &[Need::Usual], set_and_get),
     ("a program runs inside its group, and its status comes through", &[Need::Usual], run),
     ("processes and whole trees move", &[Need::Usual], moves),
+    ("processes move by program, command line and user, after a look", &[Need::Usual], moves_by_name),
     ("a frozen group stands still until it is thawed", &[Need::Usual], freeze),
     ("killed groups are empty", &[Need::Usual], kill),
     ("a set that fails half way changes nothing", &[Need::Usual], all_or_nothing),
@@ -86,6 +90,9 @@ fn run(scene: &mut Scene) {
         killed.code() == Some(137) || std::os::unix::process::ExitStatusExt::signal(&killed) == Some(9),
         "{killed}"
     );
+    // who waits for it is not counted in the group, nor killed for want of its memory
+    let waiting = scene.ok("run {g} -- sh -c 'cat /proc/$PPID/cgroup'");
+    assert!(!waiting.contains(&scene.group), "{waiting}");
     let inside = scene.ok("run {g} -- cat /proc/self/cgroup");
     let groups: Vec<&str> = inside.lines().filter(|line| line.ends_with(&scene.group)).collect();
     for controller in ["cpu", "cpuset", "memory", "pids"] {
@@ -114,6 +121,81 @@ fn moves(scene: &mut Scene) {
     scene.ok("move / {one}");
     let places = scene.ok("where {one}");
     assert!(!places.contains(&scene.group), "{places}");
+}
+
+fn moves_by_name(scene: &mut Scene) {
+    ready(scene);
+    let directory = tempfile::Builder::new().prefix("rf-test-by-name").tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = directory.path().join(format!("rfn{}", std::process::id()));
+    fs::copy(sleep_program(), &program).unwrap();
+    let name = program.file_name().unwrap().to_str().unwrap().to_owned();
+    let words = |time| [program.to_str().unwrap(), time];
+    let roots = [scene.start("{one}", &words("61")), scene.start("{two}", &words("62"))];
+    let [others, busy] = [words("63"), words("64")].map(|words| scene.start_as(65534, &words));
+    // what they run is seen once the exec is done
+    scene.until("four programs", || {
+        scene
+            .ringfence(&format!("move {{g}} --process {name} -n"), None)
+            .stdout
+            .iter()
+            .filter(|c| **c == b'\n')
+            .count()
+            == 4
+    });
+    let inside = |scene: &Scene| -> BTreeSet<u32> {
+        let listed = scene.ok("get --values {g} cgroup.procs");
+        listed.lines().filter_map(|line| line.trim().parse().ok()).collect()
+    };
+
+    // a look changes nothing, and names each with its user
+    let look = scene.ok(&format!("move {{g}} --process {name} --dry-run"));
+    assert!(
+        look.contains(&format!(
+            "{} ({}, user root) would be moved: {}",
+            roots[0],
+            program.display(),
+            program.display()
+        )),
+        "{look}"
+    );
+    assert!(look.contains(&format!("{others} (")) && inside(scene).is_empty(), "{look}");
+    // all that is said has to fit
+    scene.ok(&format!("move {{g}} --process {name} --user 65534 --command ' 64$'"));
+    assert_eq!(inside(scene), BTreeSet::from([busy]));
+    scene.ok(&format!("move {{g}} --process 'rfn*{}' --user nobody", std::process::id()));
+    assert_eq!(inside(scene), BTreeSet::from([busy, others]));
+    // this command's own line contains what is looked for, and so may those above it
+    let moved = scene.ok(&format!("move {{g}} --command {}", program.display()));
+    assert_eq!(inside(scene), BTreeSet::from([busy, others, roots[0], roots[1]]), "{moved}");
+    assert_eq!(moved.matches(" moved: ").count(), 2, "{moved}");
+    assert_eq!(moved.matches(" is already in the group: ").count(), 2, "{moved}");
+    let json = scene.ok(&format!("move --json {{g}} --process {name}"));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["already_in_group"].as_array().unwrap().len(), 4, "{json}");
+    assert_eq!(
+        (&json["matched"], &json["tasks"]),
+        (&serde_json::json!([]), &serde_json::json!([])),
+        "{json}"
+    );
+    scene.ok(&format!("move / --process {name}"));
+    assert_eq!(inside(scene), BTreeSet::new());
+
+    for (words, code, said) in [
+        (format!("move {{g}} --process {name}x"), 1, format!("no process fits --process {name}x")),
+        (format!("move {{g}} --process {name} --user nosuchuser"), 1, "no user 'nosuchuser'".to_owned()),
+        ("move {g} --command (".to_owned(), 2, "--command".to_owned()),
+        ("move {g} --process *".to_owned(), 2, "in which * is any text".to_owned()),
+        (format!("move {{g}} {} --process {name}", roots[0]), 2, "cannot be used with".to_owned()),
+        (format!("move {{g}} --threads --process {name}"), 2, "cannot be used with".to_owned()),
+        ("move {g} --dry-run 1".to_owned(), 2, "required arguments".to_owned()),
+        (format!("move {{g}}x --process {name}"), 1, "does not exist".to_owned()),
+    ] {
+        let output = scene.ringfence(&words, None);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(code) && error.contains(&said), "{words}: {output:?}");
+    }
+    assert_eq!(inside(scene), BTreeSet::new());
 }
 
 fn descendants(root: u32) -> Vec<u32> {
