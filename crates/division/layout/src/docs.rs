@@ -17,7 +17,7 @@ pub fn markdown() -> String {
         ("CPUs: `cpus = { … }`", "", toml_file::CpuTable::KEYS),
         ("Latency: `latency = { … }`", "One of `command`, `log` and `prometheus`.", toml_file::LATENCY),
         ("Memory nodes: `mems = { … }`", "", toml_file::MemTable::KEYS),
-        ("Who may put tasks in: `tasks = { … }`", "", &Person::KEYS[..TASKS_KEYS]),
+        ("Who may put tasks in: `tasks = { … }`", FROM_OUTSIDE, &Person::KEYS[..TASKS_KEYS]),
         ("Who may change settings: `admin = { … }`", "", Person::KEYS),
         (
             "Which processes belong to a group: `match = [{ … }]`",
@@ -63,6 +63,11 @@ fn row(page: &mut String, key: &Key) {
     let cell = |text: &str| text.replace('|', "\\|");
     let _ = writeln!(page, "| `{}` | {} | {} |", key.name, cell(&examples.join(", ")), cell(key.doc()));
 }
+
+const FROM_OUTSIDE: &str = "\
+On cgroup v2 an owner can't move a process in from outside of the group: the kernel also asks for the right to the group above \
+both. `ringfence move` then asks ringfenced, which moves the owner's own processes; or a service moves itself \
+(`ExecStartPost=+ringfence move db $MAINPID`).";
 
 const INTRODUCTION: &str = r#"# The layout file
 

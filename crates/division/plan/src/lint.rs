@@ -63,6 +63,8 @@ pub enum LintKind {
     Outside,
     /// A group that is not in a hierarchy in which a group above it limits something.
     Escape,
+    /// An owner of a group's tasks who can't move processes in from outside of it.
+    TasksFromOutside,
     /// A rule that takes processes of a systemd service.
     OfService,
     /// A pattern of units that no unit fits, or of which that is not known.

@@ -82,6 +82,7 @@ pub fn plan(
     problems.extend(homeless);
     let scopes = divided(desired, machine, (&land, &tree), &mut resolved, &mut problems);
     homes::lints(&homes, &observed, &mut lints);
+    lints::from_outside(&homes, &mut lints);
     expand::lints(desired, &observed, &mut lints);
     let values = values::read(&homes, machine, &observed, facts, &mut problems, &mut lints);
     budgets::check(&values, &observed, &mut problems);

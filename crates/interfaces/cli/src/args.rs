@@ -12,6 +12,7 @@ mod lab;
 mod layouts;
 mod machine;
 mod mistakes;
+mod moving;
 mod read;
 mod schedule;
 mod shield;
@@ -33,6 +34,7 @@ pub use layouts::{
 };
 pub use machine::{Completions, Format, Links, Man, Mount, Perf, Settings, Topology};
 pub use mistakes::Mistake;
+pub use moving::Move;
 pub use read::ALIASES;
 pub use schedule::Schedule;
 pub use shield::{Shield, Unshield};
@@ -136,12 +138,18 @@ Examples:
     Run(Run),
     /// Put running processes or threads into a group
     #[command(
-        after_help = "Without write permission the request goes to ringfenced, if it is running; it lets the \
+        after_help = "Processes are named by number, or by what they are: --process, --command and --user must all fit, as in \
+`match` of a layout. This command itself, and what started it, never fits. All are moved or none; what a moved process \
+forks meanwhile is moved as well.
+
+Without write permission the request goes to ringfenced, if it is running; it lets the \
 group's `tasks` user from the layout move processes of their own.
 
 Examples:
   ringfence move db/oltp1 4711
-  ringfence move db/oltp1 --tree 4711"
+  ringfence move db/oltp1 --tree 4711
+  ringfence move db/oltp1 --process postgres --user postgres --dry-run
+  ringfence move db/oltp1 --command 'postgres: .*autovacuum'"
     )]
     Move(Move),
     /// Show which groups a process is in, which processes a group has, or what may run on a CPU
@@ -409,7 +417,8 @@ pub struct Create {
     /// all]
     #[arg(long, short, value_delimiter = ',')]
     pub controllers: Vec<String>,
-    /// Who may put tasks in: USER, USER:GROUP or :GROUP
+    /// Who may put tasks in: USER, USER:GROUP or :GROUP. On cgroup v2 not from outside of the group: there root, or ringfenced
+    /// by a layout, moves them
     #[arg(long, value_name = "OWNER")]
     pub tasks: Option<String>,
     /// Who may change the settings: USER, USER:GROUP or :GROUP
@@ -498,23 +507,6 @@ pub struct Run {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-}
-
-#[derive(Debug, ClapArgs)]
-pub struct Move {
-    /// The group; / for the root group
-    pub group: String,
-    /// Process numbers
-    #[arg(required = true, value_name = "PID", value_parser = pid)]
-    pub pids: Vec<u32>,
-    /// Treat the numbers as thread IDs and move only those threads
-    #[arg(long, conflicts_with = "tree")]
-    pub threads: bool,
-    /// Also all descendants of these processes
-    #[arg(long)]
-    pub tree: bool,
-    #[command(flatten)]
-    pub socket: Socket,
 }
 
 /// For commands that speak to the daemon.

@@ -25,6 +25,7 @@ mod strays;
 
 mod place;
 
+mod matching;
 mod outcome;
 mod shells;
 mod sweep;
@@ -38,6 +39,7 @@ pub use explain::{Explained, Miss, Passed};
 pub use facts::{Facts, KnownProcess, Relative};
 pub use goal::{Goal, GoalError};
 pub use goals::seats;
+pub use matching::{Match, matching};
 pub use names::Names;
 pub use outcome::{ClassifyOptions, Done, Outcome};
 pub use place::{Placed, Placer};

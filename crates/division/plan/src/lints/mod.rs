@@ -4,8 +4,10 @@ mod cpus;
 mod memory;
 mod rules;
 mod single_settings;
+mod tasks;
 
 pub use memory::starving;
+pub(crate) use tasks::from_outside;
 
 use layout::Desired;
 use topology::Machine;

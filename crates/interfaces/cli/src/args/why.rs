@@ -10,7 +10,8 @@ use super::duration::between;
 pub fn causes() -> String {
     format!(
         "Samples the group and its neighbours twice, and shows what slowed it down in between, the worst first, with the \
-figures and the command that changes it. Changes nothing itself.
+figures and the command that changes it; and the last processes of the group that the kernel killed for want of memory since \
+the boot. Changes nothing itself.
 
 Causes:
 {}

@@ -42,6 +42,8 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
         file_mode: args.file_mode,
         tasks_mode: args.tasks_mode,
     };
+    let is_other = |number: Option<u32>| number.is_some_and(|number| number != 0);
+    let gives_tasks = is_other(access.tasks.uid) || is_other(access.tasks.gid);
     let host = host()?;
     // a group of a unit's name would hide the unit from every other command
     if let Some(unit) = host.is_unit_name(&name).then(|| host.unit_group(name.path()).ok()).flatten() {
@@ -74,6 +76,13 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
         let mut row = serde_json::json!(created);
         row["moved"] = serde_json::json!(brought.moved);
         output::json(&row)?;
+    }
+    if gives_tasks && !json && host.seats(&name).iter().any(|seat| seat.at.version == Version::V2) {
+        output::warning(&format!(
+            "on cgroup v2 an owner of tasks can't move processes into '{name}' from outside of it: the kernel also asks for the right \
+             to the group above both\nhint: {}, as root; or `tasks` in a layout, with ringfenced running",
+            Command::ringfence("move").group(&name).arg("PID")
+        ));
     }
     for directory in created.empty_cpusets.iter().filter(|_| !json) {
         let lists = host.missing_lists(&name).into_iter();

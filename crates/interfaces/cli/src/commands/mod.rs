@@ -11,6 +11,7 @@ mod layouts;
 mod listings;
 mod machine;
 mod members;
+mod moving;
 mod perf;
 mod program;
 mod requests;
@@ -76,7 +77,7 @@ fn once(args: &Args) -> Result<u8, Failure> {
         Command::Stat(get) => values::get(get, json, values::Which::Statistics),
         Command::Set(set) => values::set(set, json),
         Command::Run(run) => return tasks::run(run),
-        Command::Move(moving) => tasks::move_tasks(moving, json),
+        Command::Move(moving) => moving::move_tasks(moving, json),
         Command::Where(places) => match places.cpu {
             Some(cpu) => cpu::cpu(cpu, json),
             None => match places.groups() {

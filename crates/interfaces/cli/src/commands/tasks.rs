@@ -1,13 +1,13 @@
-//! `run`, `move`, `where`.
+//! `run`, `where`.
 
 use std::{collections::BTreeMap, fmt::Write};
 
 use apply::{Running, State, StaysIn, Target};
-use kernel::{GroupName, Host, LeftBehind, Program, ProgramEnd, Real, What, describe};
+use kernel::{GroupName, Host, Program, ProgramEnd, Real, describe};
 use serde_json::json;
-use units::{Bytes, hint::Command, printable};
+use units::{hint::Command, printable};
 
-use super::{group, host, requests, units as bound};
+use super::{group, host, units as bound};
 use crate::{
     args,
     failure::{Failure, RUN_FAILED},
@@ -51,83 +51,11 @@ pub fn run(args: &args::Run) -> Result<u8, Failure> {
     }
 }
 
-pub fn move_tasks(args: &args::Move, as_json: bool) -> Result<(), Failure> {
-    let name = group(&args.group)?;
-    let what = match (args.threads, args.tree) {
-        (true, _) => What::Thread,
-        (_, true) => What::Tree,
-        _ => What::Process,
-    };
-    let host = host()?;
-    let moved = match host.move_tasks(&name, &args.pids, what).map_err(Failure::from) {
-        Err(failure) if failure.denied && what == What::Process => {
-            return requests::move_processes(&args.socket, &name, &args.pids, failure, as_json);
-        }
-        other => other?,
-    };
-    let left = if what == What::Thread { Vec::new() } else { host.left_behind(&name, &moved) };
-    for LeftBehind { group, bytes, processes } in &left {
-        let whose =
-            if *processes == 1 { "the process".to_owned() } else { format!("the {processes} processes") };
-        output::warning(&format!(
-            "about {} of memory of {whose} stays charged to group '{}': no limit of '{name}' counts it\n\
-             hint: what is started in the group is charged to it: {} -- PROGRAM",
-            rounded(*bytes),
-            printable(group),
-            Command::ringfence("run").group(&name),
-        ));
-    }
-    if let Some(by) = host.frozen_by(&name).filter(|_| !moved.tasks.is_empty()) {
-        output::warning(&format!(
-            "'{name}' is frozen: what was moved there stands still until it is thawed\nhint: {}",
-            Command::ringfence("thaw").group(by)
-        ));
-    }
-    let mut stays: BTreeMap<u32, Vec<StaysIn>> = BTreeMap::new();
-    for &pid in &moved.tasks {
-        let own = stays_in(&host, &name, pid, std::process::id());
-        for StaysIn { controllers, group } in &own {
-            let (noun, again) = match what {
-                What::Thread => ("thread", "move --threads"),
-                _ => ("process", "move"),
-            };
-            output::warning(&format!(
-                "{noun} {pid} stays in group '{}' of {controllers}, as '{name}' does not exist there: that group's limits still apply\n\
-                 hint: {} && {}",
-                printable(group),
-                Command::ringfence("create").group(&name).arg("--controllers").arg(controllers),
-                Command::ringfence(again).group(&name).arg(pid.to_string()),
-            ));
-        }
-        if !own.is_empty() {
-            stays.insert(pid, own);
-        }
-    }
-    if as_json {
-        let mut row = json!(moved);
-        row["memory_left_behind"] = json!(left);
-        row["stays_in"] = json!(stays);
-        return output::json(&row);
-    }
-    for pid in &moved.gone {
-        output::warning(&format!("process {pid} ended meanwhile"));
-    }
-    if args.tree {
-        return output::text(&format!("{}\n", units::counted(moved.tasks.len(), "process")));
-    }
-    Ok(())
-}
-
 /// The groups whose limits still hold for a process that is put into `group`.
-fn stays_in(host: &Host, group: &GroupName, pid: u32, beside: u32) -> Vec<StaysIn> {
+pub(super) fn stays_in(host: &Host, group: &GroupName, pid: u32, beside: u32) -> Vec<StaysIn> {
     let running = Running::new();
     let target = Target { host, system: &running };
     apply::stays_in(target, &State::peek(apply::state_directory()), group, pid, beside)
-}
-
-/// Whole MiB: it is an estimate.
-fn rounded(bytes: Bytes) -> Bytes {
-    Bytes(bytes.0.checked_next_multiple_of(1 << 20).unwrap_or(bytes.0))
 }
 
 pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
