@@ -10,6 +10,7 @@ mod by_hand;
 mod by_load;
 mod changed;
 mod found;
+mod killed;
 mod renamed;
 mod rules;
 mod shared;
@@ -59,6 +60,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         taken_back::ROWS,
         changed::ROWS,
         found::ROWS,
+        killed::ROWS,
         renamed::ROWS,
         rules::ROWS,
         shared::ROWS,
