@@ -61,7 +61,7 @@ impl Original {
     /// The group's directory, if it is still the same one.
     pub fn place(&self, host: &Host) -> Option<Place> {
         let at = self.spot.find(host)?;
-        let inode = host.kernel().inode(&at, &self.path).ok()?;
+        let inode = host.kernel().inode(at, &self.path).ok()?;
         let place = Place { hierarchy: at.id, path: self.path.clone(), version: at.version };
         (inode == self.inode).then_some(place)
     }

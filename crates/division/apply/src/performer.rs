@@ -83,7 +83,7 @@ impl<'t> Performer<'t> {
 
     /// For a record that counts hierarchies in its own way.
     pub fn of(target: Target<'t>, spots: &[Spot]) -> Performer<'t> {
-        Performer::new(target, spots.iter().map(|spot| spot.find(target.host)).collect())
+        Performer::new(target, spots.iter().map(|spot| spot.find(target.host).cloned()).collect())
     }
 
     /// Counts the hierarchies that the steps of a record mounted, as they were counted then.

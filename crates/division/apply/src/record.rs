@@ -411,7 +411,7 @@ impl Record {
             }
             _ => None,
         });
-        self.head.hierarchies.iter().map(|spot| spot.find(host)).chain(mounted).collect()
+        self.head.hierarchies.iter().map(|spot| spot.find(host).cloned()).chain(mounted).collect()
     }
 
     /// Groups of units for which drop-in files were written, or were there already.

@@ -69,7 +69,7 @@ impl Remainder {
     }
 
     fn at(&self, host: &Host) -> Option<Hierarchy> {
-        self.spot.as_ref()?.find(host)
+        self.spot.as_ref()?.find(host).cloned()
     }
 
     /// The group that the step made, there or not.

@@ -31,9 +31,11 @@ impl Spot {
     }
 
     /// The hierarchy that this one is now.
-    pub(crate) fn find(&self, host: &Host) -> Option<Hierarchy> {
+    pub(crate) fn find<'h>(&self, host: &'h Host) -> Option<&'h Hierarchy> {
         let like = |at: &&Hierarchy| at.label() == self.label;
-        let here = host.hierarchies().iter().filter(|at| at.mount == self.mount).find(like);
-        here.or_else(|| host.hierarchies().iter().find(like)).cloned()
+        // by its bytes: each record has all hierarchies, and paths are compared part by part
+        let is_here = |at: &&Hierarchy| at.mount.as_os_str() == self.mount.as_os_str();
+        let here = host.hierarchies().iter().filter(is_here).find(like);
+        here.or_else(|| host.hierarchies().iter().find(like))
     }
 }

@@ -212,7 +212,11 @@ impl State {
 
     /// The record of a generation that is in effect; `None` if somebody moved it away, as it was damaged.
     pub(crate) fn record_in_effect(&self, generation: u32) -> Result<Option<Record>, Failure> {
-        self.is_there(generation).then(|| self.record(generation)).transpose()
+        match self.record(generation) {
+            // whatever has its name is named
+            Err(_) if !self.is_there(generation) => Ok(None),
+            read => read.map(Some),
+        }
     }
 
     /// The one that is under way.
@@ -228,12 +232,13 @@ impl State {
     }
 
     fn read(&self, path: &Path, generation: u32, under_way: bool) -> Result<Record, Failure> {
-        let mut bytes = Vec::new();
-        let all = open(path).and_then(|mut file| file.read_to_end(&mut bytes));
-        all.map_err(|error| failed("read", path, &error))?;
-        understood(path, bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default())?;
-        let record = Record::read(&bytes, under_way).map_err(|damage| damaged(path.to_owned(), &damage))?;
-        named(&record.head, generation, path.to_owned()).map(|()| record)
+        let bytes = whole(path).map_err(|error| failed("read", path, &error))?;
+        let read = Record::read(&bytes, under_way);
+        if !read.as_ref().is_ok_and(|record| record.head.format <= FORMAT) {
+            understood(path, bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default())?;
+        }
+        let record = read.map_err(|damage| damaged(path.to_owned(), &damage))?;
+        named(&record.head, generation, path).map(|()| record)
     }
 
     /// The number of the next generation: the same as long as no change was made.
@@ -292,9 +297,12 @@ impl State {
     pub(crate) fn summary(&self, generation: u32) -> Result<Summary, Failure> {
         let path = self.finished_file(generation);
         let (first, last) = ends(&path).map_err(|error| failed("read", &path, &error))?;
-        understood(&path, &first)?;
-        let summary = Summary::read(&first, &last).map_err(|damage| damaged(path.clone(), &damage))?;
-        named(&summary.head, generation, path).map(|()| summary)
+        let read = Summary::read(&first, &last);
+        if !read.as_ref().is_ok_and(|summary| summary.head.format <= FORMAT) {
+            understood(&path, &first)?;
+        }
+        let summary = read.map_err(|damage| damaged(path.clone(), &damage))?;
+        named(&summary.head, generation, &path).map(|()| summary)
     }
 
     /// Does a file of this finished generation exist?
@@ -353,12 +361,12 @@ fn understood(path: &Path, head: &[u8]) -> Result<(), Failure> {
 }
 
 /// A record under the name that is its own: a copy under another one is refused.
-fn named(head: &Head, generation: u32, path: PathBuf) -> Result<(), Failure> {
+fn named(head: &Head, generation: u32, path: &Path) -> Result<(), Failure> {
     if head.generation == generation {
         return Ok(());
     }
     let what = format!("it is the record of generation {}", head.generation);
-    Err(damaged(path, &Damage { line: 0, what }))
+    Err(damaged(path.to_owned(), &Damage { line: 0, what }))
 }
 
 /// Who owns a directory above, or may write there, could put another history in the place of this one.
@@ -384,6 +392,11 @@ fn all_above(directory: &Path) -> Result<(), Failure> {
 
 /// Opens a record.
 pub(crate) fn open(path: &Path) -> std::io::Result<File> {
+    opened(path).map(|(file, _)| file)
+}
+
+/// With its length.
+fn opened(path: &Path) -> std::io::Result<(File, u64)> {
     let irregular = || std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file");
     let opened = File::options().read(true).custom_flags(REGULAR.bits().cast_signed()).open(path);
     let file = opened.map_err(|error| if path.is_symlink() { irregular() } else { error })?;
@@ -392,7 +405,16 @@ pub(crate) fn open(path: &Path) -> std::io::Result<File> {
         let why = format!("it has more than {LARGEST} bytes");
         return Err(std::io::Error::new(ErrorKind::InvalidInput, why));
     }
-    about.is_file().then_some(file).ok_or_else(irregular)
+    about.is_file().then_some((file, about.len())).ok_or_else(irregular)
+}
+
+/// A record's bytes: a command reads a hundred records, so that each call of the kernel counts.
+fn whole(path: &Path) -> std::io::Result<Vec<u8>> {
+    let (file, length) = opened(path)?;
+    // room for the read that finds the end
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A file's first line and its last.

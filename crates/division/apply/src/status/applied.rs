@@ -39,9 +39,10 @@ impl<'a> Applied<'a> {
                 continue;
             }
             add(&record, target, &mut applied.decided);
-            applied.layout = Some(record.head.clone()).filter(|head| head.layout).or(applied.layout);
             applied.records.push(record);
         }
+        let layout = applied.records.iter().rev().find(|record| record.head.layout);
+        applied.layout = layout.map(|record| record.head.clone());
         if let Some(head) = &applied.layout {
             drop_undecided(head, target, &mut applied.decided);
             applied.adopted = head.dropped.adopted.iter().filter_map(head.here(target.host)).collect();
