@@ -143,15 +143,13 @@ mod tests {
     }
 
     /// Files and links of a system below a directory of the test's own.
-    struct System(PathBuf);
+    struct System(PathBuf, tempfile::TempDir);
 
     impl System {
         fn new() -> System {
-            let number = std::process::id();
-            let at = std::env::temp_dir().join(format!("rf-test-requested-{number}"));
-            let _ = std::fs::remove_dir_all(&at);
-            std::fs::create_dir_all(at.join("usr/bin")).unwrap();
-            let system = System(at.canonicalize().unwrap());
+            let at = tempfile::Builder::new().prefix("rf-test-requested").tempdir().unwrap();
+            std::fs::create_dir_all(at.path().join("usr/bin")).unwrap();
+            let system = System(at.path().canonicalize().unwrap(), at);
             for file in ["usr/bin/python3.11", "usr/bin/python3.12", "usr/bin/vim.basic", "usr/bin/busybox"] {
                 std::fs::write(system.0.join(file), "").unwrap();
             }
@@ -171,12 +169,6 @@ mod tests {
 
         fn path(&self, path: &str) -> String {
             self.0.join(path).display().to_string()
-        }
-    }
-
-    impl Drop for System {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
         }
     }
 
