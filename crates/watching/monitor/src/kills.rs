@@ -77,12 +77,18 @@ fn boot() -> Duration {
     now.saturating_sub(since)
 }
 
+/// How a kill begins, whatever the group and the program are called.
+const KILLED: [&str; 3] = [
+    "Memory cgroup out of memory: Killed process ",
+    "Out of memory: Killed process ",
+    "Out of memory (oom_kill_allocating_task): Killed process ",
+];
+
 /// What the lines so far say of the kill that they lead to.
 #[derive(Default)]
 struct Scene {
-    pid: Option<u32>,
-    group: Option<String>,
-    limited: Option<String>,
+    /// `constraint=…,oom_memcg=/a,task_memcg=/a/b,task=COMM,pid=7,uid=0`, read once PID and name are known.
+    victim: Option<String>,
     /// Use and limit of memory, and of memory and swap together.
     memory: Option<(u64, u64)>,
     both: Option<(u64, u64)>,
@@ -112,8 +118,8 @@ impl Reader {
         if priority.is_none_or(|priority| priority >> 3 != 0) {
             return;
         }
-        let text = rest.lines().next().unwrap_or_default();
-        self.line(Duration::from_micros(micros.unwrap_or(0)), text);
+        let text = unescaped(rest.lines().next().unwrap_or_default());
+        self.line(Duration::from_micros(micros.unwrap_or(0)), &text);
     }
 
     fn line(&mut self, at: Duration, text: &str) {
@@ -124,30 +130,16 @@ impl Reader {
         } else if let Some(rest) = text.strip_prefix("memory+swap: usage ") {
             self.scene.both = used_and_limit(rest);
         } else if let Some(rest) = text.strip_prefix("oom-kill:") {
-            self.victim(rest);
+            self.scene.victim = Some(rest.to_owned());
         } else if let Some(rest) = text.strip_prefix("Tasks in ") {
             let group = rest.strip_suffix(" are going to be killed due to memory.oom.group set");
             if let (Some(group), Some(first)) = (group, self.kills.last_mut()) {
                 first.with_group = true;
                 self.together = Some((at, Kill { group: Some(group.to_owned()), ..first.clone() }));
             }
-        } else if let Some((_, rest)) = text.split_once("Killed process ") {
+        } else if let Some(rest) = KILLED.iter().find_map(|words| text.strip_prefix(words)) {
             self.killed(at, rest);
         }
-    }
-
-    /// `…,oom_memcg=/a,task_memcg=/a/b,task=COMM,pid=7,uid=0`, or `…,global_oom,task_memcg=…`.
-    fn victim(&mut self, text: &str) {
-        let Some((text, uid)) = text.rsplit_once(",uid=") else { return };
-        let Some((text, pid)) = text.rsplit_once(",pid=") else { return };
-        let Some((before, text)) = text.split_once(",task_memcg=") else { return };
-        let Some((group, _)) = text.rsplit_once(",task=") else { return };
-        if uid.parse::<u32>().is_err() {
-            return;
-        }
-        self.scene.pid = pid.parse().ok();
-        self.scene.group = Some(group.to_owned());
-        self.scene.limited = before.split_once(",oom_memcg=").map(|(_, limited)| limited.to_owned());
     }
 
     /// `24956 (python3) total-vm:90kB, anon-rss:1kB, file-rss:2kB, shmem-rss:0kB, UID:0 pgtables:116kB oom_score_adj:0`.
@@ -161,20 +153,23 @@ impl Reader {
         };
         let resident =
             ["anon-rss:", "file-rss:", "shmem-rss:"].iter().filter_map(|name| figure(name)).sum::<u64>();
+        let uid = figure("UID:").and_then(|uid| u32::try_from(uid).ok()).unwrap_or(0);
         // the lines before may be of another one, whose own were not logged
         let scene = std::mem::take(&mut self.scene);
-        let scene = if scene.pid == Some(pid) { scene } else { Scene::default() };
+        let end = format!(",task={comm},pid={pid},uid={uid}");
+        let victim = scene.victim.as_deref().and_then(|victim| victim.strip_suffix(&end)).and_then(groups);
+        let (limited, group) = victim.map_or((None, None), |(limited, group)| (limited, Some(group)));
         let full = |(used, limit): (u64, u64)| (used >= limit).then_some(limit);
         let limit = scene.memory.and_then(full).or_else(|| scene.both.and_then(full));
         let mut kill = Kill {
             at: u64::try_from((self.boot + at).as_millis()).unwrap_or(u64::MAX),
             pid,
             comm: comm.to_owned(),
-            uid: figure("UID:").and_then(|uid| u32::try_from(uid).ok()).unwrap_or(0),
+            uid,
             resident: Bytes(resident * 1024),
-            limit: limit.filter(|_| scene.limited.is_some()).map(|limit| Bytes(limit * 1024)),
-            group: scene.group,
-            limited: scene.limited,
+            limit: limit.filter(|_| limited.is_some()).map(|limit| Bytes(limit * 1024)),
+            group,
+            limited,
             with_group: false,
         };
         match self.together.take().filter(|(since, _)| kill.group.is_none() && at <= *since + AT_ONCE) {
@@ -187,6 +182,54 @@ impl Reader {
         }
         self.kills.push(kill);
     }
+}
+
+/// The group whose limit was met, if it is one, and the victim's, of `constraint=…,cpuset=X,mems_allowed=0,oom_memcg=/a,task_memcg=/a/b` or
+/// `…,mems_allowed=0,global_oom,task_memcg=/a/b`. Who names groups may write anything into them: `None` if the text can be read in two ways.
+fn groups(text: &str) -> Option<(Option<String>, String)> {
+    let mut found: Option<(Option<String>, String)> = None;
+    for (at, key) in text.match_indices(",task_memcg=") {
+        let (before, group) = (&text[..at], &text[at + key.len()..]);
+        let is_mems = |text: &str| {
+            let mems = text.rsplit_once("mems_allowed=").map(|(_, mems)| mems);
+            mems.is_some_and(|mems| mems.bytes().all(|byte| byte.is_ascii_digit() || b"-,".contains(&byte)))
+        };
+        let of_group = before.match_indices(",oom_memcg=").filter_map(|(at, key)| {
+            let limited = &before[at + key.len()..];
+            let is_so = limited.starts_with('/')
+                && is_mems(&before[..at])
+                && units::group_path::is_at_or_below(group, limited);
+            is_so.then(|| Some(limited.to_owned()))
+        });
+        let of_machine = before.strip_suffix(",global_oom").filter(|before| is_mems(before)).map(|_| None);
+        for limited in of_group.chain(of_machine) {
+            if found.replace((limited, group.to_owned())).is_some() {
+                return None;
+            }
+        }
+    }
+    found
+}
+
+/// Other than printable bytes, and the backslash, are `\xNN` in the log.
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let digits = behind.strip_prefix(b"x").and_then(|digits| digits.get(..2));
+        let byte = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        match byte.filter(|_| first == b'\\') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[3..];
+            }
+            None => {
+                bytes.push(first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// `65536kB, limit 65536kB, failcnt 12`.
@@ -236,6 +279,44 @@ mod tests {
         assert_eq!(read(&LOG.replace("{p}", "12")), []);
     }
 
+    /// Each is what somebody can call a group or a program.
+    #[test]
+    fn names_that_look_like_parts_of_a_line_are_names() {
+        for (limited, group, comm) in [
+            ("/own", "/own/foo,task_memcg=/victim/sub", "tail"),
+            ("/c,task_memcg=", "/c,task_memcg=", "tail"),
+            ("/c,oom_memcg=x", "/c,oom_memcg=x", "tail"),
+            ("/t", "/t", "a,task=b"),
+            ("/t", "/t", "x,pid=1,uid=0"),
+            ("/a,global_oom", "/a,global_oom/b", ") total-vm:"),
+            ("/rf-\u{fc}", "/rf-\u{fc}/foo\\x2dbar.service", "\u{e9}"),
+        ] {
+            let text = format!(
+                "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=c,mems_allowed=0-1,3,oom_memcg={limited},task_memcg={group},task={comm},pid=7,uid=5"
+            );
+            let killed = format!(
+                "Memory cgroup out of memory: Killed process 7 ({comm}) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB, UID:5 pgtables:1kB oom_score_adj:0"
+            );
+            let escaped = |text: &str| {
+                let one = |byte: u8| match byte {
+                    b' '..=b'~' if byte != b'\\' => char::from(byte).to_string(),
+                    byte => format!("\\x{byte:02x}"),
+                };
+                text.bytes().map(one).collect::<String>()
+            };
+            let [kill] = read(&format!("6,1,5,-;{}\n6,2,6,-;{}\n", escaped(&text), escaped(&killed)))
+                .try_into()
+                .unwrap();
+            let seen = (kill.limited.as_deref(), kill.group.as_deref(), kill.comm.as_str());
+            assert_eq!(seen, (Some(limited), Some(group), comm));
+        }
+        // what fits two groups is neither's
+        let text = ",mems_allowed=0,oom_memcg=/a,task_memcg=/a/b,mems_allowed=0,oom_memcg=/a,task_memcg=/a/b,mems_allowed=0,oom_memcg=/a";
+        assert_eq!(groups(text), None);
+        // a mount's unknown parameter, which anybody can log
+        assert_eq!(read("3,1,5,-;tmpfs: Unknown parameter 'Killed process 7 (x) total-vm:1kB'"), []);
+    }
+
     #[test]
     fn the_machine_s_memory_is_nobody_s_limit() {
         let log = "6,1,5,-;x invoked oom-killer: y\n\
@@ -253,7 +334,7 @@ mod tests {
             )
         };
         let log =
-            "6,1,5,-;oom-kill:constraint=CONSTRAINT_MEMCG,oom_memcg=/a,task_memcg=/a/b,task=t,pid=7,uid=0\n"
+            "6,1,5,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a/b,task=t,pid=7,uid=0\n"
                 .to_owned()
                 + &killed(5, 7)
                 + "6,2,6,-;Tasks in /a are going to be killed due to memory.oom.group set\n"

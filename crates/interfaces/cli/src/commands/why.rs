@@ -47,11 +47,8 @@ pub fn why(args: &args::Why, json: bool) -> Result<(), Failure> {
     if let Some((kills, unknown)) = &kills {
         say_kills(&host, kills, &mut text);
         if *unknown > 0 {
-            let more = units::counted(*unknown, "killed process");
-            let _ = writeln!(
-                text,
-                "of {more} the kernel did not log the group, as there were too many at once: dmesg"
-            );
+            let more = units::counted(*unknown, "other process");
+            let _ = writeln!(text, "the kernel killed {more} without logging the group: see dmesg");
         }
     }
     output::text(&text)
@@ -89,8 +86,8 @@ fn say_kills(host: &Host, kills: &[Kill], text: &mut String) {
         at.and_then(|at| Some(host.named(at, &at.below_mount(path)?))).unwrap_or_else(|| path.to_owned())
     };
     if let Some(more) = kills.len().checked_sub(LAST + 1) {
-        let (count, first) = (units::counted(more + 1, "process"), time(kills[0].at / 1000));
-        let _ = writeln!(text, "{first}  and later: {count} more killed"); // a String takes everything
+        let (count, first) = (units::counted(more + 1, "more process"), time(kills[0].at / 1000));
+        let _ = writeln!(text, "{first}  and later: {count} killed"); // a String takes everything
     }
     for kill in kills.iter().skip(kills.len().saturating_sub(LAST)) {
         let Kill { at, pid, comm, uid, resident, limited, limit, with_group, .. } = kill;
