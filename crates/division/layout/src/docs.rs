@@ -65,8 +65,8 @@ fn row(page: &mut String, key: &Key) {
 }
 
 const FROM_OUTSIDE: &str = "\
-On cgroup v2 an owner can't move a process in from outside of the group: the kernel also asks for the right to the group above \
-both. `ringfence move` then asks ringfenced, which moves the owner's own processes; or a service moves itself \
+On cgroup v2 an owner can't move a process in from a group that is not theirs: the kernel also requires write access to \
+cgroup.procs of the common ancestor. `ringfence move` then asks ringfenced, which moves the owner's own processes; or a service moves itself \
 (`ExecStartPost=+ringfence move db $MAINPID`).";
 
 const INTRODUCTION: &str = r#"# The layout file

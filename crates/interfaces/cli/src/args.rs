@@ -34,7 +34,7 @@ pub use layouts::{
 };
 pub use machine::{Completions, Format, Links, Man, Mount, Perf, Settings, Topology};
 pub use mistakes::Mistake;
-pub use moving::Move;
+pub use moving::{Move, Selection};
 pub use read::ALIASES;
 pub use schedule::Schedule;
 pub use shield::{Shield, Unshield};
@@ -417,8 +417,8 @@ pub struct Create {
     /// all]
     #[arg(long, short, value_delimiter = ',')]
     pub controllers: Vec<String>,
-    /// Who may put tasks in: USER, USER:GROUP or :GROUP. On cgroup v2 not from outside of the group: there root, or ringfenced
-    /// by a layout, moves them
+    /// Who may put tasks in: USER, USER:GROUP or :GROUP. On cgroup v2 not from groups of others: there root, or ringfenced by a
+    /// layout, moves them
     #[arg(long, value_name = "OWNER")]
     pub tasks: Option<String>,
     /// Who may change the settings: USER, USER:GROUP or :GROUP

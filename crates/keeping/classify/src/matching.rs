@@ -56,8 +56,9 @@ fn with_ancestors(reader: &mut ProcessReader, pid: u32) -> Vec<u32> {
 
 fn fits(rules: &Rules, process: &mut dyn Facts) -> Result<Option<Match>, NoProcess> {
     let Decision::To { .. } = rules.decide(process)? else { return Ok(None) };
-    let words = process.command()?.split(|byte| *byte == 0).filter(|word| !word.is_empty());
-    let command = words.map(String::from_utf8_lossy).collect::<Vec<_>>().join(" ");
+    let words = process.command()?;
+    let words = words.strip_suffix(b"\0").unwrap_or(words);
+    let command = String::from_utf8_lossy(words).replace('\0', " ");
     let program = String::from_utf8_lossy(process.program()?.path()).into_owned();
     Ok(Some(Match { pid: process.pid(), program, user: process.status()?.uid, command }))
 }

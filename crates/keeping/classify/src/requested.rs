@@ -143,15 +143,18 @@ mod tests {
     }
 
     /// Files and links of a system below a directory of the test's own.
-    struct System(PathBuf, tempfile::TempDir);
+    struct System {
+        at: PathBuf,
+        _removed_at_the_end: tempfile::TempDir,
+    }
 
     impl System {
         fn new() -> System {
             let at = tempfile::Builder::new().prefix("rf-test-requested").tempdir().unwrap();
             std::fs::create_dir_all(at.path().join("usr/bin")).unwrap();
-            let system = System(at.path().canonicalize().unwrap(), at);
+            let system = System { at: at.path().canonicalize().unwrap(), _removed_at_the_end: at };
             for file in ["usr/bin/python3.11", "usr/bin/python3.12", "usr/bin/vim.basic", "usr/bin/busybox"] {
-                std::fs::write(system.0.join(file), "").unwrap();
+                std::fs::write(system.at.join(file), "").unwrap();
             }
             system.link("usr/bin", "bin");
             system.link("python3.11", "usr/bin/python3");
@@ -162,13 +165,13 @@ mod tests {
         }
 
         fn link(&self, target: &str, name: &str) {
-            let name = self.0.join(name);
+            let name = self.at.join(name);
             let _ = std::fs::remove_file(&name);
             std::os::unix::fs::symlink(target, &name).unwrap();
         }
 
         fn path(&self, path: &str) -> String {
-            self.0.join(path).display().to_string()
+            self.at.join(path).display().to_string()
         }
     }
 

@@ -152,7 +152,10 @@ impl Host {
         done: &mut Vec<Step>,
     ) -> Result<(), Error> {
         let gone = || Error::NoProcess { pid };
-        for (seat, group) in into {
+        // v2 asks for more rights: who has these is not refused on v1, where nobody but root moves a process back
+        let is_v1 = |(seat, _): &&(Seat<'_>, GroupName)| seat.at.version == Version::V1;
+        let (v1, v2): (Vec<_>, Vec<_>) = into.iter().partition(is_v1);
+        for (seat, group) in v2.into_iter().chain(v1) {
             let before = self.origins(seat, pid, what)?;
             if before.iter().all(|step| step.from == seat.path) {
                 continue; // there already, with all its threads
@@ -203,13 +206,14 @@ impl Host {
         done: &mut Vec<Step>,
     ) -> Result<(), Error> {
         let mut moved: BTreeSet<u32> = BTreeSet::new();
+        let seats: Vec<Seat<'_>> = into.iter().map(|(seat, _)| seat.clone()).collect();
         for _ in 0..MAX_PASSES {
             let tree = self.tree(roots, &moved)?;
             // children forked after the move are already in the group, so the loop ends even for a tree that keeps forking
             let is_first = moved.is_empty();
             let new: Vec<u32> = tree.difference(&moved).copied().collect();
             let new: Vec<u32> =
-                new.into_iter().filter(|pid| is_first || !self.is_inside(into, *pid)).collect();
+                new.into_iter().filter(|pid| is_first || !self.is_inside(&seats, *pid)).collect();
             if new.is_empty() {
                 return Ok(());
             }
@@ -233,18 +237,18 @@ impl Host {
             moved: moved.len(),
             left: {
                 let tree = self.tree(roots, &moved)?;
-                tree.difference(&moved).filter(|pid| !self.is_inside(into, **pid)).count()
+                tree.difference(&moved).filter(|pid| !self.is_inside(&seats, **pid)).count()
             },
         })
     }
 
     /// Is the process, with all its threads, in the target? One that ended counts as there.
-    fn is_inside(&self, into: &[(Seat<'_>, GroupName)], pid: u32) -> bool {
+    pub fn is_inside(&self, into: &[Seat<'_>], pid: u32) -> bool {
         let is_at = |seat: &Seat<'_>| match self.origins(seat, pid, What::Tree) {
             Ok(steps) => steps.iter().all(|step| step.from == seat.path),
             Err(error) => matches!(error, Error::NoProcess { .. }),
         };
-        into.iter().all(|(seat, _)| is_at(seat))
+        into.iter().all(is_at)
     }
 
     /// The roots and everything that descends from them or from an already moved process.

@@ -16,12 +16,14 @@ pub(crate) fn from_outside(homes: &[Home<'_>], lints: &mut Vec<Lint>) {
         }
         let name = &home.group.name;
         let message = format!(
-            "on cgroup v2 {owner} can't move processes into group '{name}' from outside of it: the kernel also asks for the right to the group above both"
+            "on cgroup v2 {owner} can't move processes into group '{name}' from a group that is not theirs: the kernel also requires write access to cgroup.procs of the common ancestor"
         );
         let asks = Command::ringfence("move").group(name);
         let lint = Lint::new(LintKind::TasksFromOutside, Some(name), message).at(&tasks.origin);
         lints.push(
-            lint.hint(format!("with ringfenced running, `{asks} PID` asks it to move a process of theirs")),
+            lint.hint(format!(
+                "with ringfenced running, `{asks} PID` asks it to move one of their processes"
+            )),
         );
     }
 }

@@ -544,7 +544,9 @@ fn others() -> Vec<Case> {
             kind: LintKind::TasksFromOutside,
             warned: Scene { layout: "[groups.a]\ntasks = { user = \"etl\" }\n", ..V2 },
             silent: Scene { layout: "[groups.a]\ntasks = { user = 0 }\n", ..V2 },
-            words: &["on cgroup v2 user etl can't move processes into group 'a' from outside of it"],
+            words: &[
+                "on cgroup v2 user etl can't move processes into group 'a' from a group that is not theirs",
+            ],
             hint: Some("`ringfence move a PID`"),
             group: Some("a"),
             place: (2, "{ user = \"etl\" }"),

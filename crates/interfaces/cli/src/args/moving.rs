@@ -37,7 +37,7 @@ pub struct Selection {
     #[arg(long, value_name = "PROGRAM", value_parser = program)]
     pub process: Option<layout::Process>,
     /// The processes whose command line this regular expression occurs in
-    #[arg(long, value_name = "REGEX", value_parser = layout::Expression::new)]
+    #[arg(long, value_name = "REGEX", value_parser = expression)]
     pub command: Option<layout::Expression>,
     /// The processes of this user, by name or number
     #[arg(long, value_name = "USER", value_parser = account)]
@@ -45,8 +45,17 @@ pub struct Selection {
 }
 
 fn program(text: &str) -> Result<layout::Process, String> {
-    layout::Process::pattern(text)
-        .ok_or_else(|| "expected a program's path or name, in which * is any text".to_owned())
+    let wrong = || match text.contains(|c| c != '*') {
+        true => "expected a program's path or name, in which * is any text",
+        false => "this would match every process",
+    };
+    layout::Process::pattern(text).ok_or_else(|| wrong().to_owned())
+}
+
+/// An empty variable in a script must not name all that runs.
+fn expression(text: &str) -> Result<layout::Expression, String> {
+    let expression = layout::Expression::new(text)?;
+    if expression.is_in("") { Err("this would match every process".to_owned()) } else { Ok(expression) }
 }
 
 fn account(text: &str) -> Result<layout::Account, String> {

@@ -79,8 +79,8 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
     }
     if gives_tasks && !json && host.seats(&name).iter().any(|seat| seat.at.version == Version::V2) {
         output::warning(&format!(
-            "on cgroup v2 an owner of tasks can't move processes into '{name}' from outside of it: the kernel also asks for the right \
-             to the group above both\nhint: {}, as root; or `tasks` in a layout, with ringfenced running",
+            "on cgroup v2 an owner of tasks can't move processes into '{name}' from a group that is not theirs: the kernel also \
+             requires write access to cgroup.procs of the common ancestor\nhint: {}, as root; or `tasks` in a layout, with ringfenced running",
             Command::ringfence("move").group(&name).arg("PID")
         ));
     }

@@ -12,7 +12,11 @@ use system::Accounts;
 use units::{Bytes, hint::Command, printable};
 
 use super::{group, host, requests, tasks::stays_in};
-use crate::{args, failure::Failure, output};
+use crate::{
+    args,
+    failure::{ATTENTION, Failure},
+    output,
+};
 
 /// How often processes are looked for again that came meanwhile: what still comes then forks faster than it can be moved.
 const MAX_ROUNDS: usize = 20;
@@ -40,14 +44,17 @@ struct Moving<'m> {
 impl Moving<'_> {
     fn by_number(&self) -> Result<(), Failure> {
         let pids = &self.args.pids;
-        let report = match self.moved(pids) {
+        let report = match self.moved(pids).map_err(Failure::from) {
             Err(failure) if self.daemon_may(&failure) => return self.ask_daemon(pids, failure),
             other => other?,
         };
+        report.warn(self);
         if self.as_json {
             return output::json(&report);
         }
-        report.say_gone();
+        for pid in &report.gone {
+            output::warning(&format!("process {pid} ended meanwhile"));
+        }
         if self.args.tree {
             return output::text(&format!("{}\n", units::counted(report.tasks.len(), "process")));
         }
@@ -58,42 +65,108 @@ impl Moving<'_> {
     fn fitting(&self, matcher: &Matcher) -> Result<(), Failure> {
         let seats = self.seats()?;
         let names = Accounts::new();
+        // those below one that is there need not be
+        let stays = |one: &Match| !self.args.tree && self.host.is_inside(&seats, one.pid);
         let look = || -> Result<(Vec<Match>, Vec<Match>), Failure> {
             let found = matching(matcher.clone(), &names).map_err(Failure::new)?;
-            Ok(found.into_iter().partition(|one| self.is_in(&seats, one.pid)))
+            Ok(found.into_iter().partition(stays))
         };
         let (there, mut found) = look()?;
         if found.is_empty() && there.is_empty() {
-            return Err(Failure::new(format!("no process fits {}", self.args.selection)).hint(
-                "--process compares whole names, in which * is any text; --command finds a part of the command line",
-            ));
+            return Err(self.nothing_fits());
         }
         self.refuse_unmovable(&found, &seats)?;
         let (mut report, mut shown) = (Report::default(), Vec::new());
-        for _ in 0..MAX_ROUNDS {
-            let pids: Vec<u32> = found.iter().map(|one| one.pid).collect();
+        let mut rounds = 0;
+        while !found.is_empty() && !self.args.dry_run {
+            let first = rounds == 0;
+            match self.living(&mut found) {
+                Err((pids, failure)) if first && self.daemon_may(&failure) => {
+                    let denied = self.none_moved(failure, found.len());
+                    return self.ask_daemon(&pids, denied);
+                }
+                Err((_, failure)) if first => return Err(self.none_moved(failure, found.len())),
+                Err((_, failure)) => {
+                    report.warn(self);
+                    let before = units::counted(report.tasks.len(), "process");
+                    let message =
+                        format!("{}\n{before} had been moved before this one came", failure.message);
+                    return Err(Failure { message, ..failure }.code(ATTENTION));
+                }
+                Ok(more) => report.add(more),
+            }
             shown.append(&mut found);
-            if self.args.dry_run || pids.is_empty() {
-                break;
-            }
-            match self.moved(&pids) {
-                Err(failure) if self.daemon_may(&failure) => return self.ask_daemon(&pids, failure),
-                other => report.add(other?),
-            }
             found = look()?.1;
             found.retain(|one| shown.iter().all(|known: &Match| known.pid != one.pid));
             found.retain(|one| self.host.movable(one.pid).is_ok());
+            rounds += 1;
+            if rounds == MAX_ROUNDS && !found.is_empty() {
+                report.warn(self);
+                let message = format!("what fits {} forks faster than it can be moved", self.args.selection);
+                return Err(Failure::new(message).code(ATTENTION));
+            }
         }
+        shown.append(&mut found);
+        report.warn(self);
         if self.as_json {
             let mut row = if self.args.dry_run { json!({ "dry_run": true }) } else { json!(report) };
             (row["matched"], row["already_in_group"]) = (json!(shown), json!(there));
             return output::json(&row);
         }
         let what = if self.args.dry_run { "would be moved" } else { "moved" };
-        shown.retain(|one| !report.gone.contains(&one.pid));
         let said = shown.iter().map(|one| (one, what));
         let said = said.chain(there.iter().map(|one| (one, "is already in the group")));
-        output::text(&said.map(|(one, what)| line(one, what, &names)).collect::<String>())
+        let mut text = said.map(|(one, what)| line(one, what, &names)).collect::<String>();
+        if self.args.tree && !self.args.dry_run {
+            text += &format!("{} with their descendants\n", units::counted(report.tasks.len(), "process"));
+        }
+        output::text(&text)
+    }
+
+    /// Moves those of these that live; the others are taken out.
+    fn living(&self, found: &mut Vec<Match>) -> Result<Report, (Vec<u32>, Failure)> {
+        loop {
+            let pids: Vec<u32> = found.iter().map(|one| one.pid).collect();
+            match self.moved(&pids) {
+                // all others are where they were
+                Err(Error::NoProcess { pid }) if pids.contains(&pid) => found.retain(|one| one.pid != pid),
+                Err(error) => return Err((pids, error.into())),
+                Ok(report) => {
+                    found.retain(|one| !report.gone.contains(&one.pid));
+                    return Ok(report);
+                }
+            }
+            if found.is_empty() {
+                return Ok(Report::default());
+            }
+        }
+    }
+
+    fn nothing_fits(&self) -> Failure {
+        let args::Selection { process, command, .. } = &self.args.selection;
+        let failure = Failure::new(format!("no process fits {}", self.args.selection));
+        let hint = match (process, command) {
+            _ if !rustix::process::geteuid().is_root() => {
+                "only root sees which program another user's process runs"
+            }
+            (Some(_), None) => "--process compares a whole name, or a path from / on, in which * is any text",
+            (_, Some(_)) => "--command finds a part of the command line, words parted by spaces",
+            (None, None) => return failure,
+        };
+        failure.hint(hint)
+    }
+
+    /// As all are moved or none.
+    fn none_moved(&self, failure: Failure, count: usize) -> Failure {
+        let others = match count {
+            0 | 1 => String::new(),
+            count => format!("\nnone of the {count} processes that fit was moved"),
+        };
+        let hint = failure.denied.then(|| {
+            let command = Command::ringfence("move").group(self.name).sudo();
+            format!("{command} {}", self.args.selection)
+        });
+        Failure { message: failure.message.clone() + &others, ..failure }.maybe_hint(hint)
     }
 
     /// The group's directories, which must be there.
@@ -101,13 +174,6 @@ impl Moving<'_> {
         Ok(match self.name.path() {
             "" => self.host.hierarchies().iter().map(|at| self.host.seat_in(at, self.name)).collect(),
             _ => self.host.existing(self.name)?,
-        })
-    }
-
-    fn is_in(&self, seats: &[Seat<'_>], pid: u32) -> bool {
-        seats.iter().all(|seat| {
-            let path = self.host.kernel().group_of(seat.at, pid).ok();
-            path.and_then(|path| seat.at.below_mount(&path)).is_some_and(|path| path == seat.path)
         })
     }
 
@@ -120,11 +186,7 @@ impl Moving<'_> {
             };
             let into: Vec<_> = seats.iter().map(|seat| (seat.clone(), self.name.clone())).collect();
             let failure = Failure::from(self.host.with_properties(error, &into));
-            let others = match found.len() {
-                1 => String::new(),
-                count => format!("\nnone of the {count} processes that fit was moved"),
-            };
-            return Err(Failure { message: failure.message.clone() + &others, ..failure });
+            return Err(self.none_moved(failure, found.len()));
         }
         Ok(())
     }
@@ -138,8 +200,7 @@ impl Moving<'_> {
         requests::move_processes(&self.args.socket, self.name, pids, denied, self.as_json)
     }
 
-    /// Moves tasks, and warns of what of them does not follow.
-    fn moved(&self, pids: &[u32]) -> Result<Report, Failure> {
+    fn moved(&self, pids: &[u32]) -> Result<Report, Error> {
         let (host, name) = (self.host, self.name);
         let what = match (self.args.threads, self.args.tree) {
             (true, _) => What::Thread,
@@ -148,52 +209,11 @@ impl Moving<'_> {
         };
         let moved = host.move_tasks(name, pids, what)?;
         let left = if what == What::Thread { Vec::new() } else { host.left_behind(name, &moved) };
-        left.iter().for_each(|left| self.warn_of_memory(left));
-        if let Some(by) = host.frozen_by(name).filter(|_| !moved.tasks.is_empty()) {
-            output::warning(&format!(
-                "'{name}' is frozen: what was moved there stands still until it is thawed\nhint: {}",
-                Command::ringfence("thaw").group(by)
-            ));
-        }
-        let mut stays: BTreeMap<u32, Vec<StaysIn>> = BTreeMap::new();
-        for &pid in &moved.tasks {
-            let own = stays_in(host, name, pid, std::process::id());
-            own.iter().for_each(|stays| self.warn_of_others(pid, stays));
-            if !own.is_empty() {
-                stays.insert(pid, own);
-            }
-        }
+        let stays = |pid: &u32| (*pid, stays_in(host, name, *pid, std::process::id()));
+        let stays = moved.tasks.iter().map(stays).filter(|(_, stays)| !stays.is_empty()).collect();
         let Moved { tasks, gone, directories, .. } = moved;
         let (tasks, gone) = (tasks.into_iter().collect(), gone.into_iter().collect());
         Ok(Report { tasks, directories, gone, memory_left_behind: left, stays_in: stays })
-    }
-
-    fn warn_of_memory(&self, LeftBehind { group, bytes, processes }: &LeftBehind) {
-        let whose =
-            if *processes == 1 { "the process".to_owned() } else { format!("the {processes} processes") };
-        output::warning(&format!(
-            "about {} of memory of {whose} stays charged to group '{}': no limit of '{}' counts it\n\
-             hint: what is started in the group is charged to it: {} -- PROGRAM",
-            rounded(*bytes),
-            printable(group),
-            self.name,
-            Command::ringfence("run").group(self.name),
-        ));
-    }
-
-    fn warn_of_others(&self, pid: u32, StaysIn { controllers, group }: &StaysIn) {
-        let (noun, again) = match self.args.threads {
-            true => ("thread", "move --threads"),
-            false => ("process", "move"),
-        };
-        output::warning(&format!(
-            "{noun} {pid} stays in group '{}' of {controllers}, as '{}' does not exist there: that group's limits still apply\n\
-             hint: {} && {}",
-            printable(group),
-            self.name,
-            Command::ringfence("create").group(self.name).arg("--controllers").arg(controllers),
-            Command::ringfence(again).group(self.name).arg(pid.to_string()),
-        ));
     }
 }
 
@@ -213,13 +233,72 @@ impl Report {
         self.tasks.extend(more.tasks);
         self.gone.extend(more.gone);
         self.directories = more.directories;
-        self.memory_left_behind.extend(more.memory_left_behind);
         self.stays_in.extend(more.stays_in);
+        for LeftBehind { group, bytes, processes } in more.memory_left_behind {
+            match self.memory_left_behind.iter_mut().find(|known| known.group == group) {
+                Some(known) => {
+                    known.bytes = Bytes(known.bytes.0.saturating_add(bytes.0));
+                    known.processes += processes;
+                }
+                None => self.memory_left_behind.push(LeftBehind { group, bytes, processes }),
+            }
+        }
     }
 
-    fn say_gone(&self) {
-        for pid in &self.gone {
-            output::warning(&format!("process {pid} ended meanwhile"));
+    /// Of what does not follow.
+    fn warn(&self, moving: &Moving<'_>) {
+        let name = moving.name;
+        for LeftBehind { group, bytes, processes } in &self.memory_left_behind {
+            let whose = match processes {
+                1 => "the process".to_owned(),
+                count => format!("the {count} processes"),
+            };
+            output::warning(&format!(
+                "about {} of memory of {whose} stays charged to group '{}': no limit of '{name}' counts it\n\
+                 hint: what is started in the group is charged to it: {} -- PROGRAM",
+                rounded(*bytes),
+                printable(group),
+                Command::ringfence("run").group(name),
+            ));
+        }
+        if let Some(by) = moving.host.frozen_by(name).filter(|_| !self.tasks.is_empty()) {
+            output::warning(&format!(
+                "'{name}' is frozen: what was moved there stands still until it is thawed\nhint: {}",
+                Command::ringfence("thaw").group(by)
+            ));
+        }
+        self.warn_of_others(moving);
+    }
+
+    /// One warning for all that stay in the same group, with one command for all hierarchies.
+    fn warn_of_others(&self, moving: &Moving<'_>) {
+        let mut by_group: BTreeMap<(&str, &str), BTreeSet<u32>> = BTreeMap::new();
+        for (pid, stays) in &self.stays_in {
+            for StaysIn { controllers, group } in stays {
+                by_group.entry((group, controllers)).or_default().insert(*pid);
+            }
+        }
+        let mut together: BTreeMap<(&str, BTreeSet<u32>), Vec<&str>> = BTreeMap::new();
+        for ((group, controllers), pids) in by_group {
+            together.entry((group, pids)).or_default().push(controllers);
+        }
+        let (noun, again) = match moving.args.threads {
+            true => ("thread", "move --threads"),
+            false => ("process", "move"),
+        };
+        for ((group, pids), controllers) in together {
+            let (controllers, name) = (controllers.join(","), moving.name);
+            let who = match (pids.len(), pids.first()) {
+                (1, Some(pid)) => format!("{noun} {pid} stays"),
+                (count, _) => format!("{} stay", units::counted(count, noun)),
+            };
+            output::warning(&format!(
+                "{who} in group '{}' of {controllers}, as '{name}' does not exist there: that group's limits still apply\n\
+                 hint: {} && {}",
+                printable(group),
+                Command::ringfence("create").group(name).arg("--controllers").arg(&controllers),
+                Command::ringfence(again).group(name).args(pids.iter().map(u32::to_string)),
+            ));
         }
     }
 }

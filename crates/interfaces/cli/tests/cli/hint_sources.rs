@@ -88,6 +88,7 @@ const SOURCES: &[(&str, &str, Covered)] = &[
     ("interfaces/cli/src/commands/mod.rs", "ringfence create", Run("a group that does not exist leads to a new one only where that helps")),
     ("interfaces/cli/src/commands/simulate/mod.rs", "ringfence plan", Run("a layout that can't be simulated is planned on the same machine")),
     ("interfaces/cli/src/commands/moving.rs", "ringfence create", Run("a process that is moved and stays under the old limit is named")),
+    ("interfaces/cli/src/commands/moving.rs", "ringfence move", Run("a user without write permission is let by the daemon, or sees both refusals")),
     ("interfaces/cli/src/commands/moving.rs", "ringfence run", Run("memory that a moved process leaves behind is charged to the group of a new one")),
     ("interfaces/cli/src/commands/moving.rs", "ringfence thaw", Run("what is moved into a frozen group runs once that is thawed")),
     ("interfaces/cli/src/commands/tasks.rs", "ringfence create", Run("a process that is moved and stays under the old limit is named")),

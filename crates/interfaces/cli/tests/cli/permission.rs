@@ -37,6 +37,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         drop(scene.handle.take());
         let (code, _, err) = scene.run(ADMIN, "set {g} pids.max=58");
         assert!(code == 1 && err.contains("EACCES") && !err.contains("daemon"), "{err}");
+        by_what_it_is(&scene);
         let (code, _, err) = scene.run(0, "reload");
         assert!(code == 1 && err.contains("ringfenced is not running"), "{err}");
     })]
@@ -122,6 +123,19 @@ fn hinted(error: &str, program: &str) -> String {
     let hint = error.lines().find_map(|line| line.strip_prefix("hint: "));
     let words = hint.and_then(|hint| hint.strip_prefix(program));
     words.unwrap_or_else(|| panic!("no '{program}' in {error}")).to_owned()
+}
+
+/// What root is to do instead names the same processes.
+fn by_what_it_is(scene: &Scene) {
+    assert_eq!(scene.run(0, "move / {p}").0, 0);
+    let (code, _, error) = scene.run(TASKS, &format!("move {{g}} --user {TASKS}"));
+    assert_eq!(code, 1, "{error}");
+    let words = hinted(&error, "sudo ringfence ");
+    assert_eq!(words, format!("move {} --user {TASKS}", scene.group), "{error}");
+    let (code, out, error) = scene.run(0, &words);
+    assert!(code == 0 && out.contains(&format!("{} (", scene.child.id())), "{out}{error}");
+    let groups = fs::read_to_string(format!("/proc/{}/cgroup", scene.child.id())).unwrap();
+    assert!(groups.contains(&scene.group), "{groups}");
 }
 
 /// Who was given a group in some hierarchies makes others below it there.

@@ -1,7 +1,7 @@
 //! One script of get, set, run, move, freeze and kill, whose answers are the same on cgroup v1, v2 and hybrid: the
 //! expected text is one for all.
 
-use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, sync::Arc};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc};
 
 use fake::suite;
 use libtest_mimic::Trial;
@@ -185,7 +185,9 @@ fn moves_by_name(scene: &mut Scene) {
         (format!("move {{g}} --process {name}x"), 1, format!("no process fits --process {name}x")),
         (format!("move {{g}} --process {name} --user nosuchuser"), 1, "no user 'nosuchuser'".to_owned()),
         ("move {g} --command (".to_owned(), 2, "--command".to_owned()),
-        ("move {g} --process *".to_owned(), 2, "in which * is any text".to_owned()),
+        ("move {g} --process *".to_owned(), 2, "this would match every process".to_owned()),
+        ("move {g} --command ''".to_owned(), 2, "this would match every process".to_owned()),
+        ("move {g} --command x|".to_owned(), 2, "this would match every process".to_owned()),
         (format!("move {{g}} {} --process {name}", roots[0]), 2, "cannot be used with".to_owned()),
         (format!("move {{g}} --threads --process {name}"), 2, "cannot be used with".to_owned()),
         ("move {g} --dry-run 1".to_owned(), 2, "required arguments".to_owned()),
@@ -196,6 +198,28 @@ fn moves_by_name(scene: &mut Scene) {
         assert!(output.status.code() == Some(code) && error.contains(&said), "{words}: {output:?}");
     }
     assert_eq!(inside(scene), BTreeSet::new());
+    while_they_come_and_go(scene, &name, &program);
+}
+
+/// One stays while others of its program begin and end: it is moved, and what ended meanwhile is no failure.
+fn while_they_come_and_go(scene: &mut Scene, name: &str, program: &Path) {
+    let one = scene.start("{stays}", &[program.to_str().unwrap(), "65"]);
+    let churn = format!("while :; do {} 0.002; done", program.display());
+    scene.start("{churn}", &["sh", "-c", &churn]);
+    for _ in 0..20 {
+        scene.ok(&format!("move {{g}} --process {name}"));
+        let listed = scene.ok("get --values {g} cgroup.procs");
+        assert!(listed.lines().any(|line| line.trim() == one.to_string()), "{listed}");
+        scene.ok(&format!("move / {one}"));
+    }
+    // those below one that is in the group already
+    let parent = scene.start("{parent}", &["sh", "-c", &format!("{} 66 & wait; :", program.display())]);
+    scene.until("its child", || descendants(parent).len() == 1);
+    let child = descendants(parent)[0];
+    scene.ok(&format!("move {{g}} {parent}"));
+    scene.ok(&format!("move / {child}"));
+    scene.ok("move {g} --tree --command ' 66 & wait; :$'");
+    assert!(scene.ok(&format!("where {child}")).contains(&scene.group));
 }
 
 fn descendants(root: u32) -> Vec<u32> {
