@@ -150,7 +150,7 @@ impl Moving<'_> {
                 "only root sees which program another user's process runs"
             }
             (Some(_), None) => "--process compares a whole name, or a path from / on, in which * is any text",
-            (_, Some(_)) => "--command finds a part of the command line, words parted by spaces",
+            (_, Some(_)) => "--command finds a part of the command line, words separated by spaces",
             (None, None) => return failure,
         };
         failure.hint(hint)
