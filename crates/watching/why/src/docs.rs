@@ -77,9 +77,9 @@ no more. CPUs that are advised are those of the NUMA nodes that the group may ta
 Of a unit of systemd the command is systemd's (`systemctl set-property`); of a unit that is a group of the layout in effect the
 hint is the line of the layout, as systemd takes the drop-in file of that layout after its own.
 
-The last three processes of the group, or of one below it, that the kernel killed for want of memory since the boot are named behind the
-causes, from the kernel's log: when, whose limit was met, and whether the whole group went (`memory.oom.group`). The kernel logs the group of
-at most ten kills in five seconds; of how many it did not is said. Processes that kill(2) or systemd-oomd ended are not listed.
+The last three processes of the group, of one below it, or of an earlier one of that name, that the kernel killed for want of memory
+since the boot are named behind the causes, from the kernel's log: when, whose limit was met, and whether the whole group went
+(`memory.oom.group`). The kernel logs the group of at most ten kills in five seconds; of how many it did not is said. Processes that kill(2) or systemd-oomd ended are not listed.
 
 Of a group with isolated CPUs ([isolation.md](isolation.md)) a note says how often interrupts and softirqs came to them in that
 time, with the most frequent: no time of its tasks is counted for these. [`ringfence isolate check`](isolate-check.md) counts more.

@@ -106,6 +106,9 @@ impl Moving<'_> {
                 return Err(Failure::new(message).code(ATTENTION));
             }
         }
+        if !found.is_empty() {
+            self.warn_if_frozen("what is moved there");
+        }
         shown.append(&mut found);
         report.warn(self);
         if self.as_json {
@@ -191,6 +194,16 @@ impl Moving<'_> {
         Ok(())
     }
 
+    fn warn_if_frozen(&self, what: &str) {
+        let name = self.name;
+        if let Some(by) = self.host.frozen_by(name) {
+            output::warning(&format!(
+                "'{name}' is frozen: {what} stands still until it is thawed\nhint: {}",
+                Command::ringfence("thaw").group(by)
+            ));
+        }
+    }
+
     /// May the daemon do what was refused?
     fn daemon_may(&self, failure: &Failure) -> bool {
         failure.denied && !self.args.threads && !self.args.tree
@@ -261,11 +274,8 @@ impl Report {
                 Command::ringfence("run").group(name),
             ));
         }
-        if let Some(by) = moving.host.frozen_by(name).filter(|_| !self.tasks.is_empty()) {
-            output::warning(&format!(
-                "'{name}' is frozen: what was moved there stands still until it is thawed\nhint: {}",
-                Command::ringfence("thaw").group(by)
-            ));
+        if !self.tasks.is_empty() {
+            moving.warn_if_frozen("what was moved there");
         }
         self.warn_of_others(moving);
     }

@@ -41,6 +41,9 @@ pub fn run(args: &args::Run) -> Result<u8, Failure> {
         }
         ProgramEnd::NotStarted(errno) => {
             let (code, hint) = match errno.raw_os_error() {
+                2 if program.name().contains('/') => {
+                    (127, "does the file exist, and the interpreter that its first line names?")
+                }
                 2 => (127, "is it installed, and in PATH?"),
                 _ => (126, "is it a program, and executable?"),
             };
