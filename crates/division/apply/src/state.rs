@@ -233,11 +233,8 @@ impl State {
 
     fn read(&self, path: &Path, generation: u32, under_way: bool) -> Result<Record, Failure> {
         let bytes = whole(path).map_err(|error| failed("read", path, &error))?;
-        let read = Record::read(&bytes, under_way);
-        if !read.as_ref().is_ok_and(|record| record.head.format <= FORMAT) {
-            understood(path, bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default())?;
-        }
-        let record = read.map_err(|damage| damaged(path.to_owned(), &damage))?;
+        let first = bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        let record = understood(path, first, Record::read(&bytes, under_way), |record| &record.head)?;
         named(&record.head, generation, path).map(|()| record)
     }
 
@@ -297,11 +294,7 @@ impl State {
     pub(crate) fn summary(&self, generation: u32) -> Result<Summary, Failure> {
         let path = self.finished_file(generation);
         let (first, last) = ends(&path).map_err(|error| failed("read", &path, &error))?;
-        let read = Summary::read(&first, &last);
-        if !read.as_ref().is_ok_and(|summary| summary.head.format <= FORMAT) {
-            understood(&path, &first)?;
-        }
-        let summary = read.map_err(|damage| damaged(path.clone(), &damage))?;
+        let summary = understood(&path, &first, Summary::read(&first, &last), |summary| &summary.head)?;
         named(&summary.head, generation, &path).map(|()| summary)
     }
 
@@ -352,11 +345,19 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-/// Refuses a record by its first line: what this version does not know of a later one is no damage.
-fn understood(path: &Path, head: &[u8]) -> Result<(), Failure> {
-    match lines::format(head) {
-        Some(format) if format > FORMAT => Err(Failure::Later { path: path.to_owned(), format }),
-        _ => Ok(()),
+/// What was read of a record with this first line: what this version does not know of a later one is no damage.
+fn understood<T>(
+    path: &Path,
+    first: &[u8],
+    read: Result<T, Damage>,
+    head: impl Fn(&T) -> &Head,
+) -> Result<T, Failure> {
+    let is_known = read.as_ref().is_ok_and(|read| head(read).format <= FORMAT);
+    // the head is not parsed twice where it is known
+    let later = (!is_known).then(|| lines::format(first)).flatten().filter(|format| *format > FORMAT);
+    match later {
+        Some(format) => Err(Failure::Later { path: path.to_owned(), format }),
+        None => read.map_err(|damage| damaged(path.to_owned(), &damage)),
     }
 }
 

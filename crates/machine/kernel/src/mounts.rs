@@ -90,22 +90,7 @@ fn parse_line(line: &str) -> Option<Hierarchy> {
 
 /// mountinfo writes space, tab, newline and backslash as three octal digits.
 fn unescape(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        let octal = (byte == b'\\').then(|| tail.get(..3)).flatten();
-        match octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok()) {
-            Some(decoded) => {
-                out.push(decoded);
-                rest = &tail[3..];
-            }
-            None => {
-                out.push(byte);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
+    units::unescaped(text, "\\", 3, 8)
 }
 
 #[cfg(test)]

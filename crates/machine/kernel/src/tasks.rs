@@ -54,13 +54,20 @@ impl Host {
     /// [`Error::Refused`].
     pub fn move_tasks(&self, group: &GroupName, pids: &[u32], what: What) -> Result<Moved, Error> {
         refuse_foreign(group, Change::Enter)?;
-        let seats: Vec<Seat<'_>> = if group.path().is_empty() {
-            self.hierarchies().iter().map(|at| self.seat_in(at, group)).collect()
-        } else {
-            self.existing(group)?
-        };
-        let into: Vec<_> = seats.into_iter().map(|seat| (seat, group.clone())).collect();
+        let into: Vec<_> =
+            self.seats_to_enter(group)?.into_iter().map(|seat| (seat, group.clone())).collect();
         self.move_into(&into, pids, what)
+    }
+
+    /// The directories that [`Host::move_tasks`] moves into.
+    ///
+    /// # Errors
+    /// [`Error::NoGroup`].
+    pub fn seats_to_enter(&self, group: &GroupName) -> Result<Vec<Seat<'_>>, Error> {
+        if group.path().is_empty() {
+            return Ok(self.hierarchies().iter().map(|at| self.seat_in(at, group)).collect());
+        }
+        self.existing(group)
     }
 
     /// Moves tasks into groups each in one hierarchy, all of them in all of these or none.
@@ -80,12 +87,15 @@ impl Host {
         for &pid in pids {
             self.movable(pid).map_err(|error| self.with_properties(error, into))?;
         }
+        // v2 asks for more rights: who has these is not refused on v1, where nobody but root moves a process back
+        let mut v2_first = into.to_vec();
+        v2_first.sort_by_key(|(seat, _)| seat.at.version == Version::V1);
         let mut done = Vec::new();
         let result = match what {
             What::Process | What::Thread => {
-                pids.iter().try_for_each(|&pid| self.move_one(into, pid, what, &mut done))
+                pids.iter().try_for_each(|&pid| self.move_one(&v2_first, pid, what, &mut done))
             }
-            What::Tree => self.move_trees(into, pids, &mut done),
+            What::Tree => self.move_trees(&v2_first, pids, &mut done),
         };
         if let Err(error) = result {
             let left = self.move_back(&done);
@@ -152,10 +162,7 @@ impl Host {
         done: &mut Vec<Step>,
     ) -> Result<(), Error> {
         let gone = || Error::NoProcess { pid };
-        // v2 asks for more rights: who has these is not refused on v1, where nobody but root moves a process back
-        let is_v1 = |(seat, _): &&(Seat<'_>, GroupName)| seat.at.version == Version::V1;
-        let (v1, v2): (Vec<_>, Vec<_>) = into.iter().partition(is_v1);
-        for (seat, group) in v2.into_iter().chain(v1) {
+        for (seat, group) in into {
             let before = self.origins(seat, pid, what)?;
             if before.iter().all(|step| step.from == seat.path) {
                 continue; // there already, with all its threads

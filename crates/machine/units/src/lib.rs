@@ -17,4 +17,4 @@ pub use idset::{Cpu, CpuSet, IdSet, ListError, MAX_ID, Node, NodeSet};
 pub use limit::Limit;
 pub use nearest::nearest;
 pub use proc_stat::ProcStat;
-pub use text::{counted, csv_cell, printable, shell_quote};
+pub use text::{counted, csv_cell, printable, shell_quote, unescaped};

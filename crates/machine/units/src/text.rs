@@ -38,6 +38,30 @@ pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> Strin
     format!("{count} {noun}{ending}")
 }
 
+/// Text in which the kernel wrote bytes as `mark` and so many digits: mountinfo a space as `\\040`, its log a backslash as `\\x5c`.
+///
+/// ```
+/// assert_eq!(units::unescaped(r"a\040b", r"\", 3, 8), "a b");
+/// ```
+pub fn unescaped(text: &str, mark: &str, digits: usize, radix: u32) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        let number = rest.strip_prefix(mark.as_bytes()).and_then(|tail| tail.get(..digits));
+        match number.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, radix).ok()) {
+            Some(decoded) => {
+                out.push(decoded);
+                rest = &rest[mark.len() + digits..];
+            }
+            None => {
+                out.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 /// `text` as one word of a POSIX shell: bare where that is safe, otherwise in single quotes.
 ///
 /// Not `shlex::try_quote`: it quotes `cpu.max=1,2` as well, and commands in hints are read before they are pasted.

@@ -118,7 +118,8 @@ impl Reader {
         if priority.is_none_or(|priority| priority >> 3 != 0) {
             return;
         }
-        let text = unescaped(rest.lines().next().unwrap_or_default());
+        // other than printable bytes, and the backslash
+        let text = units::unescaped(rest.lines().next().unwrap_or_default(), "\\x", 2, 16);
         self.line(Duration::from_micros(micros.unwrap_or(0)), &text);
     }
 
@@ -209,27 +210,6 @@ fn groups(text: &str) -> Option<(Option<String>, String)> {
         }
     }
     found
-}
-
-/// Other than printable bytes, and the backslash, are `\xNN` in the log.
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, behind)) = rest.split_first() {
-        let digits = behind.strip_prefix(b"x").and_then(|digits| digits.get(..2));
-        let byte = digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        match byte.filter(|_| first == b'\\') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &behind[3..];
-            }
-            None => {
-                bytes.push(first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// `65536kB, limit 65536kB, failcnt 12`.

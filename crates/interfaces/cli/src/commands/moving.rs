@@ -63,7 +63,7 @@ impl Moving<'_> {
 
     /// Moves what fits, and what of it was forked meanwhile.
     fn fitting(&self, matcher: &Matcher) -> Result<(), Failure> {
-        let seats = self.seats()?;
+        let seats = self.host.seats_to_enter(self.name)?;
         let names = Accounts::new();
         // those below one that is there need not be
         let stays = |one: &Match| !self.args.tree && self.host.is_inside(&seats, one.pid);
@@ -170,14 +170,6 @@ impl Moving<'_> {
             format!("{command} {}", self.args.selection)
         });
         Failure { message: failure.message.clone() + &others, ..failure }.maybe_hint(hint)
-    }
-
-    /// The group's directories, which must be there.
-    fn seats(&self) -> Result<Vec<Seat<'_>>, Failure> {
-        Ok(match self.name.path() {
-            "" => self.host.hierarchies().iter().map(|at| self.host.seat_in(at, self.name)).collect(),
-            _ => self.host.existing(self.name)?,
-        })
     }
 
     fn refuse_unmovable(&self, found: &[Match], seats: &[Seat<'_>]) -> Result<(), Failure> {

@@ -134,8 +134,15 @@ fn by_what_it_is(scene: &Scene) {
     assert_eq!(words, format!("move {} --user {TASKS}", scene.group), "{error}");
     let (code, out, error) = scene.run(0, &words);
     assert!(code == 0 && out.contains(&format!("{} (", scene.child.id())), "{out}{error}");
-    let groups = fs::read_to_string(format!("/proc/{}/cgroup", scene.child.id())).unwrap();
-    assert!(groups.contains(&scene.group), "{groups}");
+    let groups = || fs::read_to_string(format!("/proc/{}/cgroup", scene.child.id())).unwrap();
+    assert!(groups().contains(&scene.group), "{}", groups());
+    // v2 asks for more than his right to the group: he moves it everywhere or nowhere
+    assert_eq!(scene.run(0, &format!("create {{g}}-both --tasks {TASKS}")).0, 0);
+    let (code, _, error) = scene.run(TASKS, "move {g}-both {p}");
+    assert_eq!(code == 0, groups().contains("-both"), "{code} {error}\n{}", groups());
+    assert!([0, 1].contains(&code), "{error}");
+    assert_eq!(scene.run(0, "move / {p}").0, 0);
+    assert_eq!(scene.run(0, "delete {g}-both").0, 0);
 }
 
 /// Who was given a group in some hierarchies makes others below it there.
