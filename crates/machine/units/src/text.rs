@@ -38,7 +38,7 @@ pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> Strin
     format!("{count} {noun}{ending}")
 }
 
-/// Text in which the kernel wrote bytes as `mark` and so many digits: mountinfo a space as `\\040`, its log a backslash as `\\x5c`.
+/// Text in which the kernel wrote bytes as `mark` and so many digits: mountinfo a space as `\040`, its log a backslash as `\x5c`.
 ///
 /// ```
 /// assert_eq!(units::unescaped(r"a\040b", r"\", 3, 8), "a b");
