@@ -254,7 +254,7 @@ fn made_again() {
     assert!(load.iter().all(|process| allowed(process.pid()).len() == 1), "nothing is written to it");
     let words = trouble(&world);
     assert!(words.contains(&group) && words.contains("made it again: ringfence apply"), "{words}");
-    assert_eq!(daemon.log().matches("made it again").count(), 1, "{}", daemon.log());
+    assert_eq!(daemon.log().matches("removed it and made it again").count(), 1, "{}", daemon.log());
     daemon.kill();
     assert_eq!(list(&world, &group), "0");
     // the start applies the layout

@@ -1,6 +1,10 @@
 //! Changes by schedule: what the kernel has before, between and after, also if the daemon is killed meanwhile.
 
-use std::{os::unix::fs::MetadataExt, path::PathBuf, time::Duration};
+use std::{
+    os::unix::fs::MetadataExt,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
 use apply::{By, Meta, Running as System, State, Target};
 use kernel::GroupName;
@@ -33,6 +37,15 @@ fn layout(world: &mut World, schedules: &str) -> String {
     let text = format!("[groups.{group}]\npids.max = 500\n{}", schedules.replace("GROUP", &group));
     world.write("layout.toml", &text);
     group
+}
+
+/// A delay that ends after a daemon's start, also on a slow machine: what is due at the start comes with the layout.
+fn delay(least: Duration) -> Duration {
+    let mut world = World::new();
+    layout(&mut world, "");
+    let start = Instant::now();
+    world.daemon(&[]).end();
+    least.max(start.elapsed() * 4)
 }
 
 /// The CPUs of both groups in study S1 (3b), where 600 s are between the changes; on smaller machines the same with two.
@@ -75,7 +88,9 @@ fn swap() {
     daemon.end();
 
     let [one, two] = [0, 1].map(|index| format!("groups.{}.cpus = \"{}\"\n", groups[index], new[index]));
-    let schedule = format!("[[schedule]]\nname = \"swap\"\nafter = \"2s\"\nevery = \"2s\"\n{one}{two}");
+    let delay = delay(Duration::from_secs(2)).as_millis();
+    let schedule =
+        format!("[[schedule]]\nname = \"swap\"\nafter = \"{delay}ms\"\nevery = \"{delay}ms\"\n{one}{two}");
     world.write("layout.toml", &(before + &schedule));
     let daemon = world.daemon(&[]);
     eventually("the groups have each other's number of CPUs", || have(new));
@@ -99,9 +114,11 @@ fn is(world: &World, group: &str, limit: &str) {
 
 fn turns() {
     let mut world = World::new();
-    let schedule =
-        "[[schedule]]\nname = \"swap\"\nafter = \"1s\"\nevery = \"1s\"\ngroups.GROUP.pids.max = 77\n";
-    let group = layout(&mut world, schedule);
+    let delay = delay(Duration::from_secs(1)).as_millis();
+    let schedule = format!(
+        "[[schedule]]\nname = \"swap\"\nafter = \"{delay}ms\"\nevery = \"{delay}ms\"\ngroups.GROUP.pids.max = 77\n"
+    );
+    let group = layout(&mut world, &schedule);
     let daemon = world.daemon(&["every=50", "keep=repair"]);
     for limit in ["77", "500", "77"] {
         is(&world, &group, limit);
@@ -115,11 +132,13 @@ fn turns() {
 
 fn killed() {
     let mut world = World::new();
-    let schedule = "[[schedule]]\nname = \"later\"\nafter = \"2s\"\ngroups.GROUP.pids.max = 77\n";
-    let group = layout(&mut world, schedule);
+    let delay = delay(Duration::from_secs(2));
+    let after = format!("after = \"{}ms\"", delay.as_millis());
+    let schedule = format!("[[schedule]]\nname = \"later\"\n{after}\ngroups.GROUP.pids.max = 77\n");
+    let group = layout(&mut world, &schedule);
     world.daemon(&[]).kill();
     assert_eq!(world.limit(&group), "500");
-    std::thread::sleep(Duration::from_millis(2100));
+    std::thread::sleep(delay + Duration::from_millis(100));
     assert_eq!(world.limit(&group), "500", "nobody was there to change it");
     // the delay counts from the first apply
     let daemon = world.daemon(&["every=50"]);
@@ -133,7 +152,7 @@ fn killed() {
     assert_eq!(world.limit(&group), "77", "{}", daemon.log());
     // another text is another layout: the delay begins again
     let text = std::fs::read_to_string(world.directory.join("layout.toml")).unwrap();
-    world.write("layout.toml", &format!("{}# changed\n", text.replace("2s", "1h")));
+    world.write("layout.toml", &format!("{}# changed\n", text.replace(&after, "after = \"1h\"")));
     daemon.signal(Signal::HUP);
     daemon.wait_for_log("INFO reloaded", 1);
     assert_eq!(world.limit(&group), "500", "{}", daemon.log());
@@ -214,8 +233,10 @@ fn unit() {
 
 fn undone() {
     let mut world = World::new();
-    let schedule = "[[schedule]]\nname = \"later\"\nafter = \"500ms\"\ngroups.GROUP.pids.max = 77\n";
-    let group = layout(&mut world, schedule);
+    let delay = delay(Duration::from_millis(500)).as_millis();
+    let schedule =
+        format!("[[schedule]]\nname = \"later\"\nafter = \"{delay}ms\"\ngroups.GROUP.pids.max = 77\n");
+    let group = layout(&mut world, &schedule);
     let daemon = world.daemon(&["every=50", "keep=repair"]);
     is(&world, &group, "77");
     daemon.wait_for_log("schedule later begins", 1);
@@ -234,8 +255,10 @@ fn undone() {
 
 fn refused() {
     let mut world = World::new();
-    let schedule = "[[schedule]]\nname = \"huge\"\nafter = \"500ms\"\ngroups.GROUP = { cpus = 60000 }\n";
-    let group = layout(&mut world, schedule);
+    let delay = delay(Duration::from_millis(500)).as_millis();
+    let schedule =
+        format!("[[schedule]]\nname = \"huge\"\nafter = \"{delay}ms\"\ngroups.GROUP = {{ cpus = 60000 }}\n");
+    let group = layout(&mut world, &schedule);
     let daemon = world.daemon(&[]);
     daemon.wait_for_log("schedule 'huge' can't be followed", 1);
     daemon.wait_for_log("schedule huge begins, but is refused", 1);
