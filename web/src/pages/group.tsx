@@ -6,7 +6,7 @@ import { figures } from '../model/figures';
 import { bytes, count, cpus, moment, percent, plural } from '../model/format';
 import { href } from '../model/router';
 import { useStore } from '../model/store';
-import { CpuList, Busy, Empty, Note, Refused, Tag } from '../parts/words';
+import { CpuList, Busy, Note, Refused, Tag } from '../parts/words';
 import { useAsk } from '../parts/use-ask';
 import { GroupCharts } from './group-charts';
 import { Settings } from './settings';
@@ -91,23 +91,24 @@ function Heading({ name, info }: { name: string; info: Schema['GroupInfo'] | nul
 }
 
 function Events({ group }: { group: Schema['Group'] }) {
-  if (!group.limits.length && !group.resizes.length) return null;
+  // of both, the newest first
+  const events = [...group.resizes, ...group.kills].sort((a, b) => b.at_ms - a.at_ms);
+  if (!group.limits.length && !events.length) return null;
   return (
     <section>
-      <h2>Limits met, and resizes</h2>
+      <h2>Limits met, resizes and kills</h2>
       <ul class="plain">
         {group.limits.map(l => (
           <li key={l.name + l.meaning}>
             <b>{l.name}</b>: {plural(l.count, 'time')}: {l.meaning}
           </li>
         ))}
-        {[...group.resizes].reverse().map(r => (
+        {events.map(r => (
           <li key={r.at_ms + r.sentence}>
             {moment(r.at_ms / 1000, hostNow() / 1000)}: {r.sentence}
           </li>
         ))}
       </ul>
-      {!group.limits.length && !group.resizes.length && <Empty>None since the group was made.</Empty>}
     </section>
   );
 }

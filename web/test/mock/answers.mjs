@@ -118,7 +118,7 @@ export class Answers {
   group(_, __, { name }) {
     const g = this.byName.get(name);
     const tasks = tasksOf(this, g);
-    return ok({ group: name, unit: g.unit, hierarchies: g.hierarchies, limits: g.throttled ? [{ name: 'cpu.max', count: 1803, meaning: 'periods in which the quota stopped it' }] : [], resizes: g.elastic ? [{ at_ms: Math.round(this.hostNow()) - 42000, sentence: 'it used 3.8 of 4 CPUs, and got 2 more' }] : [], settings: settingsOf(this, g), tasks, tasks_total: tasks.length });
+    return ok({ group: name, unit: g.unit, hierarchies: g.hierarchies, limits: g.throttled ? [{ name: 'cpu.max', count: 1803, meaning: 'periods in which the quota stopped it' }] : [], resizes: g.elastic ? [{ at_ms: Math.round(this.hostNow()) - 42000, sentence: 'it used 3.8 of 4 CPUs, and got 2 more' }] : [], kills: g.throttled ? [{ at_ms: Math.round(this.hostNow()) - 90000, sentence: "process 4711 (postgres, user postgres) with 60M in memory was killed, as group 'db' met its limit of memory (64M)" }] : [], settings: settingsOf(this, g), tasks, tasks_total: tasks.length });
   }
 
   why(_, query, { name }) {

@@ -70,6 +70,7 @@ mod change; // single settings once more: by the way of a whole plan
 mod confirm;
 mod generations;
 mod in_effect;
+mod line_log;
 mod made;
 mod pending;
 mod ranges;
@@ -104,6 +105,7 @@ pub use generations::{
 pub use isolation::{KnobState, KnobStatus};
 pub use journal_file::{JournalFile, begun};
 pub use leftovers::Earlier;
+pub use line_log::LineLog;
 pub use lines::{Damage, Readable, append as append_line, readable};
 pub use machine_knobs::{KnobFiles, MachineKnobs, NoKnobs};
 pub use made::made;

@@ -3,9 +3,9 @@
 
 use std::{
     fmt,
-    fs::{DirBuilder, File, OpenOptions, Permissions},
-    io::{BufRead, BufReader, ErrorKind, Read, Write},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    fs::{DirBuilder, File, Permissions},
+    io::{ErrorKind, Read, Write},
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -20,15 +20,15 @@ use serde::{Deserialize, Serialize};
 use units::CpuSet;
 
 use crate::{
-    Again, Failure, Lock, State,
-    state::{REGULAR, failed, open, private},
+    Again, Failure, LineLog, Lock, State,
+    line_log::{make, readable},
+    state::{failed, private},
 };
 
-/// The file is renamed to [`OLD`] at this size.
+/// More than the controller says of itself.
 const LARGEST: u64 = 1 << 20;
-/// The two files of changes, and the marks: everybody may read them.
-const NEW: &str = "resizes.jsonl";
-const OLD: &str = "resizes.1.jsonl";
+/// The files of changes, and the marks: everybody may read them.
+const CHANGES: &str = "resizes";
 const PAUSED: &str = "paused";
 const RESUMED: &str = "resumed";
 const CONTROLLER: &str = "controller";
@@ -324,6 +324,7 @@ struct Saved {
 #[derive(Debug, Clone)]
 pub struct Resizes {
     directory: PathBuf,
+    changes: LineLog,
     private: PathBuf,
 }
 
@@ -337,7 +338,9 @@ pub struct Resizing {
 impl Resizes {
     /// Those of a state directory. Nothing is made yet.
     pub fn of(state: &State) -> Resizes {
-        Resizes { directory: state.directory().join("elastic"), private: resizing(state) }
+        let directory = state.directory().join("elastic");
+        let changes = LineLog::new(directory.clone(), CHANGES);
+        Resizes { directory, changes, private: resizing(state) }
     }
 
     /// Becomes the process that resizes; `None`: another one does.
@@ -345,8 +348,7 @@ impl Resizes {
     /// # Errors
     /// The directories or the file can't be made.
     pub fn begin(&self) -> Result<Option<Resizing>, Failure> {
-        let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
-        made.map_err(|error| self.failed("make", &error))?;
+        make(&self.directory).map_err(|error| self.failed("make", &error))?;
         make_private(&self.private)?;
         let path = self.private.join(LOCK);
         let file = private().create(true).truncate(false).open(&path);
@@ -361,7 +363,7 @@ impl Resizes {
     /// The process that resizes now, as it says itself.
     pub fn controller(&self) -> Option<Controller> {
         let mut text = String::new();
-        let file = self.open(CONTROLLER).ok()?;
+        let file = self.changes.open(CONTROLLER).ok()?;
         file.take(LARGEST).read_to_string(&mut text).ok()?;
         let Saved { started: then, controller } = serde_json::from_str(&text).ok()?;
         let is_it = match kernel::started(controller.pid) {
@@ -397,29 +399,12 @@ impl Resizes {
         })
     }
 
-    /// A file of the directory's owner.
-    fn open(&self, name: &str) -> std::io::Result<File> {
-        let file = open(&self.directory.join(name))?;
-        let owner = |about: std::fs::Metadata| about.uid();
-        let is_own = owner(file.metadata()?) == owner(self.directory.metadata()?);
-        let other = || std::io::Error::new(ErrorKind::InvalidInput, "it is another user's");
-        is_own.then_some(file).ok_or_else(other)
-    }
-
     /// Adds a change. A full disk loses the line, not the change.
     ///
     /// # Errors
     /// The file can't be written.
     pub fn add(&self, resize: &Resize) -> Result<(), Failure> {
-        let path = self.directory.join(NEW);
-        if path.symlink_metadata().is_ok_and(|about| about.len() >= LARGEST) {
-            std::fs::rename(&path, self.directory.join(OLD))
-                .map_err(|error| self.failed("rename in", &error))?;
-        }
-        let file = readable().append(true).create(true).open(path);
-        let mut line = serde_json::to_vec(resize).unwrap_or_default();
-        line.push(b'\n');
-        file.and_then(|mut file| file.write_all(&line)).map_err(|error| self.failed("write to", &error))
+        self.changes.add(resize)
     }
 
     /// The last changes, oldest first, at most this many. Lines that are damaged are left out.
@@ -427,16 +412,7 @@ impl Resizes {
     /// # Errors
     /// A file can't be read.
     pub fn last(&self, most: usize) -> Result<Vec<Resize>, Failure> {
-        let mut all = Vec::new();
-        for name in [OLD, NEW] {
-            let file = match self.open(name) {
-                Ok(file) => file,
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                Err(error) => return Err(self.failed("read", &error)),
-            };
-            let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
-            all.extend(lines.filter_map(|line| serde_json::from_slice::<Resize>(&line).ok()));
-        }
+        let mut all = self.changes.all()?;
         let first = all.len().saturating_sub(most);
         Ok(all.split_off(first))
     }
@@ -480,23 +456,15 @@ impl Resizes {
     }
 
     fn mark(&self, name: &str) -> Result<(), Failure> {
-        let made = DirBuilder::new().recursive(true).mode(0o755).create(&self.directory);
         let path = self.directory.join(name);
         let open = || readable().write(true).create(true).truncate(true).open(path);
-        let marked = made.and_then(|()| open()?.set_modified(SystemTime::now()));
+        let marked = make(&self.directory).and_then(|()| open()?.set_modified(SystemTime::now()));
         marked.map_err(|error| self.failed("write to", &error))
     }
 
     fn failed(&self, what: &'static str, error: &std::io::Error) -> Failure {
         failed(what, &self.directory, error)
     }
-}
-
-/// A file that everybody may read.
-fn readable() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.mode(0o644).custom_flags(REGULAR.bits().cast_signed());
-    options
 }
 
 fn is_there(pid: u32) -> bool {

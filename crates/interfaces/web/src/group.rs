@@ -12,12 +12,14 @@ use exporters::view::{self, Ran, Trail};
 use kernel::{GroupName, Host};
 use monitor::{Descriptors, Task};
 use settings::{Fidelity, NamedSetting, Setting, Version};
+use system::Accounts;
 use units::hint::Command;
+use why::Kills;
 
 use crate::{
     api::groups::{
-        Cause, Change, ChangePlan, Changed, ChangedBy, Group, LimitCount, Number, Resize, SettingInfo, Side,
-        Why, WhyNote, Write,
+        Cause, Change, ChangePlan, Changed, ChangedBy, Group, Kill, LimitCount, Number, Resize, SettingInfo,
+        Side, Why, WhyNote, Write,
     },
     history,
     live::hierarchies,
@@ -28,6 +30,8 @@ use crate::{
 const TASKS: usize = 500;
 /// Changes of an elastic group's CPUs.
 const RESIZES: usize = 20;
+/// Processes that were killed.
+const KILLS: usize = 20;
 /// Groups whose tasks are remembered, each until another one is looked at.
 const LOOKED_AT: usize = 8;
 
@@ -79,6 +83,11 @@ pub fn group(
     let mut resizes = Resizes::of(state).last(usize::MAX).unwrap_or_default();
     resizes.retain(|one| one.group == group);
     let resizes = resizes.split_off(resizes.len().saturating_sub(RESIZES));
+    let accounts = Accounts::new();
+    let mut kills = Kills::of(host, state, name).of_group;
+    let kills = kills.split_off(kills.len().saturating_sub(KILLS));
+    let killed =
+        |kill: &monitor::Kill| Kill { at_ms: kill.at, sentence: why::sentence(host, kill, &accounts) };
     Ok(Group {
         unit: group.strip_prefix('/').and_then(kernel::unit_of),
         hierarchies: hierarchies(host, &group)?,
@@ -87,6 +96,7 @@ pub fn group(
         tasks_total: ran.len(),
         tasks: ran.into_iter().take(TASKS).map(task).collect(),
         resizes: resizes.iter().map(|one| Resize { at_ms: one.at, sentence: one.to_string() }).collect(),
+        kills: kills.iter().map(killed).collect(),
         group,
     })
 }

@@ -2,6 +2,7 @@
 
 use apply::{End, Entry, GroupStatus, Head, NewUnit, Outcome, Pending, Unfinished};
 use layout::Diagnostic;
+use monitor::Kill;
 use plan::{Lint, Plan};
 use serde::{Deserialize, Serialize};
 
@@ -146,6 +147,21 @@ pub struct Status {
     pub new_units: Vec<NewUnit>,
     /// As in [`Planned`]; `None`: the rules could not be looked at.
     pub misplaced: Option<Vec<Misplaced>>,
+    /// Processes that the kernel killed for want of memory since the last apply, as ringfenced wrote it down. Recordings of
+    /// earlier versions lack it.
+    #[serde(default)]
+    pub killed: Vec<Killed>,
+}
+
+/// Kills in one group.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Killed {
+    /// The group; a kill in a group below it counts there, if that was applied.
+    pub group: String,
+    /// How many processes.
+    pub processes: usize,
+    /// The last one.
+    pub last: Kill,
 }
 
 /// A group, with its settings as values beside the files' texts.

@@ -57,6 +57,12 @@ pub struct Counters {
     pub given_up: AtomicU64,
     /// Changes of others that were rolled back, as nobody confirmed or finished them.
     pub takeovers: AtomicU64,
+    /// Processes that the kernel killed as a group met its limit of memory.
+    pub killed_at_a_limit: AtomicU64,
+    /// Those that it killed as the machine had no memory left.
+    pub killed_on_the_machine: AtomicU64,
+    /// Those of which it did not log why.
+    pub killed_unknown: AtomicU64,
     /// Gates of strict rules that came to answer.
     pub gates: AtomicU64,
     /// Gates that were late and were ended.
@@ -130,6 +136,9 @@ impl Counters {
             ("memory_resizes_refused", &self.memory_resizes_refused),
             ("given_up", &self.given_up),
             ("takeovers", &self.takeovers),
+            ("killed_at_a_limit", &self.killed_at_a_limit),
+            ("killed_on_the_machine", &self.killed_on_the_machine),
+            ("killed_unknown", &self.killed_unknown),
             ("gates", &self.gates),
             ("gates_late", &self.gates_late),
         ];

@@ -51,6 +51,8 @@ mod watching;
 
 mod worker;
 
+mod kills;
+
 // what decides about some elastic groups
 pub mod latency;
 

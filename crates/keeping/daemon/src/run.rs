@@ -34,6 +34,7 @@ use crate::{
     elastic,
     handle::{Command, LoopStatus},
     interface::{Interface, Shared},
+    kills,
     listener::Listener,
     loaded_rules::LoadedRules,
     made::MadeGroups,
@@ -78,6 +79,8 @@ struct Daemon {
     takeover: Option<Takeover>,
     /// Resizes elastic groups.
     elastic: Option<Worker<()>>,
+    /// Writes down who is killed for want of memory.
+    kills: Option<Worker<()>>,
     end: bool,
 }
 
@@ -132,6 +135,7 @@ pub fn run(options: Options) -> Result<(), Error> {
         not_applied: None,
         takeover: None,
         elastic: None,
+        kills: None,
         end: false,
     };
     daemon.start()?;
@@ -146,6 +150,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     drop(sources);
     drop(daemon.takeover.take());
     drop(daemon.elastic.take());
+    drop(daemon.kills.take());
     drop(socket);
     drop(watching);
     info!("stopped; groups stay as they are");
@@ -219,6 +224,7 @@ impl Daemon {
                 Ok(None) => self.apply_layout_later(state.clone(), "another change has ended"),
                 Err(failure) => self.not_applied(&failure.to_string(), ""),
             }
+            self.kills = Some(kills::start(state.clone(), Arc::clone(&self.counters))?);
             self.elastic = Some(elastic::start(state.clone(), Arc::clone(&self.counters))?);
             self.takeover = Some(Takeover::start(state, self.handle.clone(), Arc::clone(&self.counters))?);
         }

@@ -3,9 +3,12 @@
 //! process otherwise, kill(2) or systemd-oomd, is not in it.
 
 use std::{
-    fs::OpenOptions,
+    fs::{File, OpenOptions},
     io::{self, Read},
-    os::unix::fs::OpenOptionsExt,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::fs::OpenOptionsExt,
+    },
     time::{Duration, SystemTime},
 };
 
@@ -13,19 +16,25 @@ use rustix::{
     io::Errno,
     time::{ClockId, clock_gettime},
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 /// Where the kernel's log is read, a record at a time (Documentation/ABI/testing/dev-kmsg).
 const LOG: &str = "/dev/kmsg";
+/// What is different after each boot (random(4)).
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 /// More than the longest record.
 const RECORD: usize = 8192;
 /// `memory.oom.group` ends the other processes of the group at once after the first.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// One process that was killed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kill {
+    /// The boot.
+    pub boot: String,
+    /// The record's number in the log of that boot.
+    pub number: u64,
     /// When, in milliseconds since 1970.
     pub at: u64,
     /// The process.
@@ -46,27 +55,50 @@ pub struct Kill {
     pub with_group: bool,
 }
 
-/// The kills that the log still has, oldest first.
-///
-/// # Errors
-/// The log can't be opened: EPERM without CAP_SYSLOG where `kernel.dmesg_restrict` is 1, ENOENT in a container without it.
-pub fn kills() -> io::Result<Vec<Kill>> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let mut log = OpenOptions::new().read(true).custom_flags(flags).open(LOG)?;
-    let mut reader = Reader::new(boot());
-    let mut record = vec![0; RECORD];
-    loop {
-        match log.read(&mut record) {
-            Ok(0) => break,
-            Ok(length) => reader.record(&String::from_utf8_lossy(&record[..length])),
-            // it was pushed out meanwhile
-            Err(error) if Errno::from_io_error(&error) == Some(Errno::PIPE) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-            Err(error) => return Err(error),
-        }
+/// The kernel's log, read from the first record that it still has.
+#[derive(Debug)]
+pub struct KernelLog {
+    log: File,
+    reader: Reader,
+}
+
+impl KernelLog {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// EPERM without CAP_SYSLOG where `kernel.dmesg_restrict` is 1, ENOENT in a container without it.
+    pub fn open() -> io::Result<KernelLog> {
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        let log = OpenOptions::new().read(true).custom_flags(flags).open(LOG)?;
+        let id = std::fs::read_to_string(BOOT)?.trim_end().to_owned();
+        Ok(KernelLog { log, reader: Reader::new(id, boot()) })
     }
-    Ok(reader.kills)
+
+    /// The kills since the last look, oldest first; never waits.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn kills(&mut self) -> io::Result<Vec<Kill>> {
+        let mut record = vec![0; RECORD];
+        loop {
+            match self.log.read(&mut record) {
+                Ok(0) => break,
+                Ok(length) => self.reader.record(&String::from_utf8_lossy(&record[..length])),
+                // it was pushed out meanwhile
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::PIPE) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(std::mem::take(&mut self.reader.kills))
+    }
+}
+
+impl AsFd for KernelLog {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.log.as_fd()
+    }
 }
 
 /// The moment that the log's times count from, since 1970.
@@ -85,7 +117,7 @@ const KILLED: [&str; 3] = [
 ];
 
 /// What the lines so far say of the kill that they lead to.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Scene {
     /// `constraint=…,oom_memcg=/a,task_memcg=/a/b,task=COMM,pid=7,uid=0`, read once PID and name are known.
     victim: Option<String>,
@@ -94,7 +126,9 @@ struct Scene {
     both: Option<(u64, u64)>,
 }
 
+#[derive(Debug)]
 struct Reader {
+    id: String,
     boot: Duration,
     scene: Scene,
     /// The group whose processes go together, since when, and what the first of them was.
@@ -103,8 +137,8 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(boot: Duration) -> Reader {
-        Reader { boot, scene: Scene::default(), together: None, kills: Vec::new() }
+    fn new(id: String, boot: Duration) -> Reader {
+        Reader { id, boot, scene: Scene::default(), together: None, kills: Vec::new() }
     }
 
     /// `4,1234,824819299,-;TEXT`: priority and facility, number, microseconds since the boot, flags. Lines behind the first have
@@ -113,17 +147,18 @@ impl Reader {
         let Some((head, rest)) = record.split_once(';') else { return };
         let mut fields = head.split(',');
         let number = |field: Option<&str>| field?.parse::<u64>().ok();
-        let (priority, _, micros) = (number(fields.next()), fields.next(), number(fields.next()));
+        let (priority, of_record, micros) =
+            (number(fields.next()), number(fields.next()), number(fields.next()));
         // what programs write into the log has another facility
         if priority.is_none_or(|priority| priority >> 3 != 0) {
             return;
         }
         // other than printable bytes, and the backslash
         let text = units::unescaped(rest.lines().next().unwrap_or_default(), "\\x", 2, 16);
-        self.line(Duration::from_micros(micros.unwrap_or(0)), &text);
+        self.line((of_record.unwrap_or(0), Duration::from_micros(micros.unwrap_or(0))), &text);
     }
 
-    fn line(&mut self, at: Duration, text: &str) {
+    fn line(&mut self, (number, at): (u64, Duration), text: &str) {
         if text.contains(" invoked oom-killer: ") {
             self.scene = Scene::default();
         } else if let Some(rest) = text.strip_prefix("memory: usage ") {
@@ -139,12 +174,12 @@ impl Reader {
                 self.together = Some((at, Kill { group: Some(group.to_owned()), ..first.clone() }));
             }
         } else if let Some(rest) = KILLED.iter().find_map(|words| text.strip_prefix(words)) {
-            self.killed(at, rest);
+            self.killed((number, at), rest);
         }
     }
 
     /// `24956 (python3) total-vm:90kB, anon-rss:1kB, file-rss:2kB, shmem-rss:0kB, UID:0 pgtables:116kB oom_score_adj:0`.
-    fn killed(&mut self, at: Duration, text: &str) {
+    fn killed(&mut self, (number, at): (u64, Duration), text: &str) {
         let Some((pid, rest)) = text.split_once(" (") else { return };
         let Some((comm, figures)) = rest.rsplit_once(") total-vm:") else { return };
         let Ok(pid) = pid.parse::<u32>() else { return };
@@ -163,6 +198,8 @@ impl Reader {
         let full = |(used, limit): (u64, u64)| (used >= limit).then_some(limit);
         let limit = scene.memory.and_then(full).or_else(|| scene.both.and_then(full));
         let mut kill = Kill {
+            boot: self.id.clone(),
+            number,
             at: u64::try_from((self.boot + at).as_millis()).unwrap_or(u64::MAX),
             pid,
             comm: comm.to_owned(),
@@ -233,7 +270,7 @@ mod tests {
 ";
 
     fn read(log: &str) -> Vec<Kill> {
-        let mut reader = Reader::new(Duration::from_secs(1000));
+        let mut reader = Reader::new("B".to_owned(), Duration::from_secs(1000));
         log.lines().for_each(|line| reader.record(line));
         reader.kills
     }
@@ -242,6 +279,8 @@ mod tests {
     fn a_kill_is_named_with_its_group_and_the_limit_that_was_met() {
         let [first, second] = read(&LOG.replace("{p}", "6")).try_into().unwrap();
         let expected = Kill {
+            boot: "B".to_owned(),
+            number: 5,
             at: 1_800_000,
             pid: 14298,
             comm: "a) total-vm: (b".to_owned(),

@@ -50,7 +50,7 @@ pub use energy::{Energy, EnergyUse};
 pub use field::{Field, From, Instance, Kind, Pace, Per, Shape, Side, Source, Unit};
 pub use files::{Buffer, Descriptors, Files, Named, Uncached};
 pub use group_fields::GROUP_FIELDS;
-pub use kills::{Kill, kills};
+pub use kills::{KernelLog, Kill};
 pub use loads::{Load, Loads};
 pub use log::{Log, LogError, Recorder, RecorderOptions, Torn};
 pub use machine_fields::MACHINE_FIELDS;

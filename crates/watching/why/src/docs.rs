@@ -78,8 +78,12 @@ Of a unit of systemd the command is systemd's (`systemctl set-property`); of a u
 hint is the line of the layout, as systemd takes the drop-in file of that layout after its own.
 
 The last three processes of the group, of one below it, or of an earlier one of that name, that the kernel killed for want of memory
-since the boot are named behind the causes, from the kernel's log: when, whose limit was met, and whether the whole group went
-(`memory.oom.group`). The kernel logs the group of at most ten kills in five seconds; of how many it did not is said. Processes that kill(2) or systemd-oomd ended are not listed.
+are named behind the causes: when, whose limit was met, and whether the whole group went (`memory.oom.group`). They are read from the
+kernel's log of this boot and from what `ringfenced` wrote down: its state directory keeps the last few thousand, also of earlier
+boots and of the time before it started. `status` counts those since the last apply, `ringfence web` lists them, and of the metric
+`ringfence_killed_processes_total` kills at a group's limit and on the whole machine are two series. The kernel logs the group of at most
+ten kills in five seconds; of how many it did not is said. Processes that kill(2) ended are not listed; how many of the group
+systemd-oomd ended is said apart.
 
 Of a group with isolated CPUs ([isolation.md](isolation.md)) a note says how often interrupts and softirqs came to them in that
 time, with the most frequent: no time of its tasks is counted for these. [`ringfence isolate check`](isolate-check.md) counts more.

@@ -33,6 +33,7 @@ mod thresholds;
 mod words;
 
 mod gather;
+mod killed;
 mod records;
 mod scan;
 
@@ -48,4 +49,5 @@ pub use facts::{
 };
 pub use gather::{gather, gather_while};
 pub use judge::why;
+pub use killed::{Kills, kill_log, named, sentence};
 pub use records::gather_recorded;

@@ -224,6 +224,15 @@ pub struct Resize {
     pub sentence: String,
 }
 
+/// A process of the group, or of one below it, that the kernel killed for want of memory.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Kill {
+    /// Milliseconds since 1970 by the host's clock.
+    pub at_ms: u64,
+    /// In words.
+    pub sentence: String,
+}
+
 /// A group.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Group {
@@ -243,6 +252,8 @@ pub struct Group {
     pub tasks_total: usize,
     /// The last ones, the newest last.
     pub resizes: Vec<Resize>,
+    /// The last processes that were killed for want of memory, the newest last.
+    pub kills: Vec<Kill>,
 }
 
 /// A figure behind a cause.

@@ -45,6 +45,15 @@ const LABELLED: &[Labelled] = &[
         "result",
         &[("written", "memory_resizes"), ("refused", "memory_resizes_refused")],
     ),
+    (
+        &families::KILLED,
+        "by",
+        &[
+            ("limit", "killed_at_a_limit"),
+            ("machine", "killed_on_the_machine"),
+            ("unknown", "killed_unknown"),
+        ],
+    ),
     (&families::RELOADS, "result", &[("followed", "reloads"), ("refused", "refused")]),
     (
         &families::GATE_DECISIONS,

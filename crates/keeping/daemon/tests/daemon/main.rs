@@ -24,6 +24,7 @@ mod metrics;
 mod metrics_scene;
 mod needs;
 mod oracle;
+mod out_of_memory;
 mod per_group;
 mod postgresql;
 mod prometheus;
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
             restored::trials(),
             quotas::trials(),
             protected_memory::trials(),
+            out_of_memory::trials(),
             locked::trials(),
             killed::trials(),
             hotplug::trials(),

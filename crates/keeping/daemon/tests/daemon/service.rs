@@ -236,6 +236,11 @@ fn sandboxed() {
     eventually("metrics of a recorder that records", metrics);
     let mut log = fs::read_dir("/var/log/ringfence").unwrap();
     assert!(log.any(|entry| entry.unwrap().metadata().unwrap().len() > 0));
+    // as it may read the kernel's log
+    let killed = ["--scope", "-pMemoryMax=16M", "-pMemorySwapMax=0", "tail", "/dev/zero"];
+    assert!(!Command::new("systemd-run").args(killed).output().unwrap().status.success());
+    let kills = || fs::read_to_string("/var/lib/ringfence/kills/kills.jsonl").unwrap_or_default();
+    eventually("a kill that is written down", || kills().contains("\"comm\":\"tail\""));
     let capabilities = fs::read_to_string(format!("/proc/{}/status", main_pid())).unwrap();
     eprintln!("{}", capabilities.lines().find(|line| line.starts_with("CapEff")).unwrap());
     run(&["stop", "ringfenced"]);

@@ -180,6 +180,10 @@ families! {
         "ringfence_takeovers", Counter, By::Daemon,
         "Changes that the daemon rolled back because nobody confirmed or finished them",
     );
+    KILLED = by(&["by"], row(
+        "ringfence_killed_processes", Counter, By::Daemon,
+        "Processes that the kernel killed for want of memory, in a group at its limit or on the whole machine, found in its log since the daemon's start",
+    ));
     RESIZES = by(&["result"], row(
         "ringfence_resizes", Counter, By::Daemon,
         "Changes of elastic groups' CPUs that were written, or that the kernel refused",

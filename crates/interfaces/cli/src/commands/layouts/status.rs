@@ -8,16 +8,20 @@ use std::{
 };
 
 use ::plan::{Plan, Problem};
-use answers::layouts::{Misplaced, Status};
+use ::why::kill_log;
+use answers::layouts::{Killed, Misplaced, Status};
 use apply::{
     Drift, GroupStatus, Head, Measured, NewUnit, Pending, Resizes, RulesFile, Running, State, Target,
     Unfinished,
 };
 use kernel::Host;
-use monitor::interruptions::{Row, RowState};
+use monitor::{
+    Kill,
+    interruptions::{Row, RowState},
+};
 use system::files::{self, Trust};
 use topology::Machine;
-use units::{counted, group_path, hint::Command};
+use units::{counted, group_path, hint::Command, printable};
 
 use super::{
     Layout,
@@ -67,6 +71,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
     let is_elastic = groups.iter().any(elastic::follows_load);
     let not_resized =
         is_elastic.then(|| Resizes::of(&state).trouble(&apply::again(&state, target), time)).flatten();
+    let killed = killed(&state, &host, &groups)?;
     let found = Found {
         groups,
         unfinished,
@@ -77,6 +82,7 @@ pub fn status(args: &args::Status, as_json: bool) -> Result<u8, Failure> {
         plan,
         misplaced,
         new_units,
+        killed,
     };
     let is_as_applied = found.is_as_applied();
     if args.svg {
@@ -118,6 +124,8 @@ struct Found {
     misplaced: Vec<Misplaced>,
     /// Units that came after the apply.
     new_units: Vec<NewUnit>,
+    /// For want of memory, since the last apply.
+    killed: Vec<Killed>,
 }
 
 impl Found {
@@ -152,6 +160,7 @@ impl Found {
             plan: self.plan,
             new_units: self.new_units,
             misplaced: has_rules.then_some(self.misplaced),
+            killed: self.killed,
         })
     }
 
@@ -185,7 +194,7 @@ impl Found {
         let is_new = apply::newest(state)? == 0;
         // what is in effect was brought there by the last that was done, not by one that failed after it
         Ok(match apply::last_done(state)? {
-            Some(head) if !self.groups.is_empty() => page.all(&head, &self.groups, self.misplaced.len()),
+            Some(head) if !self.groups.is_empty() => page.all(&head, self),
             _ if self.unfinished.is_some() => String::new(),
             _ if is_new => unrecorded(state, page.host),
             Some(_) => "nothing that was applied is in effect\n".to_owned(),
@@ -230,6 +239,23 @@ fn new_units(
         |one: &NewUnit, name: &String| one.unit == *name || group_path::is_at_or_below(&one.group, name);
     let named = |one: &NewUnit| names.is_empty() || names.iter().any(|name| is_of(one, name));
     found.into_iter().filter(named).collect()
+}
+
+/// Processes of these groups that ringfenced saw killed for want of memory since the last apply.
+fn killed(state: &State, host: &Host, groups: &[GroupStatus]) -> Result<Vec<Killed>, Failure> {
+    let Some(since) = apply::last_done(state)?.map(|head| head.at * 1000) else { return Ok(Vec::new()) };
+    let mut killed: Vec<Killed> = Vec::new();
+    let kills = kill_log(state).all::<Kill>().unwrap_or_default();
+    for kill in kills.into_iter().filter(|kill| kill.at >= since) {
+        let Some(name) = kill.group.as_deref().and_then(|path| ::why::named(host, path)) else { continue };
+        let of = groups.iter().filter(|group| group_path::is_at_or_below(&name, &group.group));
+        let Some(group) = of.max_by_key(|group| group.group.len()) else { continue };
+        match killed.iter_mut().find(|one| one.group == group.group) {
+            Some(one) => (one.processes, one.last) = (one.processes + 1, kill),
+            None => killed.push(Killed { group: group.group.clone(), processes: 1, last: kill }),
+        }
+    }
+    Ok(killed)
 }
 
 /// The layout and the groups; a path among the groups is the layout, as it was before there was an option for it.
@@ -291,7 +317,8 @@ impl Page<'_> {
         format!("{words}\n")
     }
 
-    fn all(&self, head: &Head, groups: &[GroupStatus], misplaced: usize) -> String {
+    fn all(&self, head: &Head, found: &Found) -> String {
+        let groups = &found.groups;
         let mut text = format!(
             "generation {}, {}, {}: {}\n\n",
             head.generation,
@@ -320,7 +347,9 @@ impl Page<'_> {
                 settings.join(" ")
             );
             let _ = writeln!(text, "{}", line.trim_end()); // a String takes everything
-            for below in self.below(group, groups, &lines) {
+            for below in
+                self.below(group, groups, &lines).into_iter().chain(self.killed(group, &found.killed))
+            {
                 let _ = writeln!(text, "       {below}");
             }
             if self.verbose {
@@ -328,7 +357,7 @@ impl Page<'_> {
             }
         }
         text.push('\n');
-        text.push_str(&self.summary(groups, misplaced));
+        text.push_str(&self.summary(groups, found.misplaced.len()));
         text
     }
 
@@ -363,6 +392,18 @@ impl Page<'_> {
             );
         }
         below
+    }
+
+    fn killed(&self, group: &GroupStatus, killed: &[Killed]) -> Option<String> {
+        let Killed { processes, last, .. } = killed.iter().find(|killed| killed.group == group.group)?;
+        let (when, comm, why) =
+            (time(last.at / 1000), printable(&last.comm), Command::ringfence("why").group(&group.group));
+        let processes = counted(*processes, "process");
+        let words = format!(
+            "{processes} killed for want of memory since then, the last at {when} ({} {comm}): {why}",
+            last.pid
+        );
+        Some(self.paint.changed(&words))
     }
 
     /// Is the process in both groups in one hierarchy? Then its threads are.
@@ -499,7 +540,7 @@ fn tasks(group: &GroupStatus) -> String {
         .tasks
         .iter()
         .take(NAMED)
-        .map(|task| format!("{} {}", task.pid, units::printable(&task.comm)))
+        .map(|task| format!("{} {}", task.pid, printable(&task.comm)))
         .collect();
     let more = match group.tasks.len().saturating_sub(NAMED) {
         0 => String::new(),

@@ -1,8 +1,13 @@
 //! Processes that the kernel killed for want of memory: named by `why` after they are gone, and only these.
 
-use std::{thread::sleep, time::Duration};
+use std::{
+    fs,
+    process::Command,
+    thread::sleep,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     desk::says,
@@ -13,6 +18,8 @@ use crate::{
 pub const ROWS: &[Row] = &[
     row("each process that was killed for want of memory is named with its group and limit", by_name),
     row("those that go with their whole group are named, too", whole_group).needs(&[Need::V2("memory")]),
+    row("what ringfenced wrote down of a kill is told when the kernel's log has it no more", written),
+    row("whom systemd-oomd ended is told apart", by_oomd).needs(&[Need::V2("memory")]),
 ];
 
 /// The kernel says ten times in this time why it kills.
@@ -107,4 +114,69 @@ fn whole_group(stage: &mut Stage<'_>) {
         &stage.desk.ends("why {g}/all --for 100ms", 0),
         &[&format!("process {beside} ("), "was killed, with its group (memory.oom.group), as group"],
     );
+}
+
+/// As ringfenced would have done it before the last boot.
+fn written(stage: &mut Stage<'_>) {
+    stage.apply("[groups.\"{g}\"]\nmemory.max = \"64M\"\n");
+    // as the kernel names it: from the hierarchy's root
+    let path = format!(
+        "/{}",
+        stage.directory("{g}", "memory").strip_prefix(stage.mount("memory")).unwrap().display()
+    );
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() * 1000;
+    let kill = |at: u64, pid: u32, group: &str| {
+        json!({
+            "boot": "an earlier one", "number": pid, "at": at, "pid": pid, "comm": "python3", "uid": 0,
+            "resident": 60 << 20, "group": group, "limited": path, "limit": 64 << 20, "with_group": false,
+        })
+    };
+    let below = format!("{path}/etl");
+    let lines = [kill(1000, 4711, &path), kill(now, 4712, &path), kill(now + 1000, 4713, &below)];
+    let lines = lines.map(|kill| kill.to_string()).join("\n") + "\nno kill\n";
+    fs::create_dir_all(stage.desk.path("state/kills")).unwrap();
+    fs::write(stage.desk.path("state/kills/kills.jsonl"), lines).unwrap();
+    let why = |more: &str| {
+        let mut command = Command::new(stage.desk.scene.program());
+        let line = stage.fill(&format!("why {{g}} --for 100ms {more}"));
+        command.args(line.split_whitespace()).env("RINGFENCE_STATE", stage.desk.path("state"));
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    says(
+        &why(""),
+        &[
+            "1970-01-01",
+            "process 4713 (python3, user root) with 60M in memory was killed, as group '",
+            "(64M)",
+        ],
+    );
+    let answer: Value = serde_json::from_str(&why("--json")).unwrap();
+    let pids: Vec<&Value> = answer["kills"].as_array().unwrap().iter().map(|kill| &kill["pid"]).collect();
+    assert_eq!(pids, [4711, 4712, 4713]);
+    // the first one was before the apply
+    let status = stage.desk.ends("status {s}", 0);
+    says(
+        &status,
+        &[
+            "2 processes killed for want of memory since then, the last at ",
+            &stage.fill("(4713 python3): ringfence why {g}\n"),
+        ],
+    );
+    let killed = &stage.desk.json("status {s} --json", 0)["killed"];
+    assert_eq!(
+        (&killed[0]["processes"], &killed[0]["last"]["pid"], &killed[1]),
+        (&2.into(), &4713.into(), &Value::Null)
+    );
+    assert_eq!(killed[0]["group"], stage.fill("{g}").as_str());
+}
+
+/// As systemd-oomd leaves it behind: none runs here.
+fn by_oomd(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g}");
+    assert_eq!(stage.desk.json("why {g} --for 100ms --json", 0)["killed_by_oomd"], 0);
+    let directory = stage.directory("{g}", "memory");
+    let set = rustix::fs::XattrFlags::empty();
+    rustix::fs::setxattr(&directory, "user.oomd_kill", b"3", set).unwrap();
+    says(&stage.desk.ends("why {g} --for 100ms", 0), &["systemd-oomd ended 3 processes of it"]);
+    assert_eq!(stage.desk.json("why {g} --for 100ms --json", 0)["killed_by_oomd"], 3);
 }

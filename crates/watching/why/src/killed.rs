@@ -1,0 +1,120 @@
+//! Processes of a group that were killed for want of memory: what the daemon wrote down, and what the kernel's log still has.
+
+use std::path::Path;
+
+use apply::{LineLog, State};
+use kernel::{GroupName, Host};
+use monitor::{KernelLog, Kill};
+use settings::Controller;
+use system::Accounts;
+use units::{group_path, printable};
+
+/// What the daemon wrote down, beside the history: lines of [`Kill`]. As the kernel's log, it is not everybody's to read.
+pub fn kill_log(state: &State) -> LineLog {
+    LineLog::private(state.directory().join("kills"), "kills")
+}
+
+/// Kills of a group's processes.
+#[derive(Debug)]
+pub struct Kills {
+    /// Those of the group and of the groups below it, oldest first.
+    pub of_group: Vec<Kill>,
+    /// How many kills in the kernel's log are of an unknown group.
+    pub of_unknown: usize,
+    /// How many processes of the group itself systemd-oomd ended since the group was made; 0 on v1.
+    pub by_oomd: u64,
+    /// Why the kernel's log can't be read: ENOENT in a container, which has none.
+    pub unread: Option<std::io::Error>,
+}
+
+impl Kills {
+    /// All that is known.
+    pub fn of(host: &Host, state: &State, group: &GroupName) -> Kills {
+        let (log, unread) = match KernelLog::open().and_then(|mut log| log.kills()) {
+            Ok(kills) => (kills, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        let of_unknown = log.iter().filter(|kill| kill.group.is_none()).count();
+        let mut all = joined(kill_log(state).all().unwrap_or_default(), log);
+        let seat = host.seat(group, Controller::Memory).ok();
+        all.retain(|kill| {
+            seat.as_ref().is_some_and(|seat| {
+                let path = kill.group.as_deref().and_then(|path| seat.at.below_mount(path));
+                path.is_some_and(|path| group_path::is_at_or_below(&path, &seat.path))
+            })
+        });
+        let by_oomd = seat.as_ref().map_or(0, |seat| by_oomd(&seat.directory()));
+        Kills { of_group: all, of_unknown, by_oomd, unread }
+    }
+}
+
+/// systemd-oomd counts there whom it ends (oomd-util.c); nobody else logs its kills as the kernel's.
+fn by_oomd(directory: &Path) -> u64 {
+    let mut text = [0; 32];
+    let length = rustix::fs::getxattr(directory, "user.oomd_kill", &mut text).unwrap_or(0);
+    text.get(..length).and_then(|text| std::str::from_utf8(text).ok()?.trim().parse().ok()).unwrap_or(0)
+}
+
+/// What happened, in words.
+pub fn sentence(host: &Host, kill: &Kill, accounts: &Accounts) -> String {
+    let Kill { pid, comm, uid, resident, group, limited, limit, with_group, .. } = kill;
+    let user = accounts.user_name(*uid).unwrap_or_else(|| uid.to_string());
+    let why = match (limited, group) {
+        (Some(path), _) => {
+            let limit = limit.map(|limit| format!(" ({limit})")).unwrap_or_default();
+            let name = named(host, path).unwrap_or_else(|| path.clone());
+            format!("as group '{}' met its limit of memory{limit}", printable(&name))
+        }
+        (None, Some(_)) => "as the machine had no memory left".to_owned(),
+        (None, None) => "and the kernel did not log the group".to_owned(),
+    };
+    let with = if *with_group { ", with its group (memory.oom.group)" } else { "" };
+    format!(
+        "process {pid} ({}, user {}) with {} in memory was killed{with}, {why}",
+        printable(comm),
+        printable(&user),
+        resident.rounded(),
+    )
+}
+
+/// Each once, oldest first.
+fn joined(mut written: Vec<Kill>, log: Vec<Kill>) -> Vec<Kill> {
+    let key = |kill: &Kill| (kill.boot.clone(), kill.number);
+    let known: std::collections::HashSet<_> = written.iter().map(key).collect();
+    written.extend(log.into_iter().filter(|kill| !known.contains(&key(kill))));
+    written.sort_by_key(|kill| kill.at);
+    written
+}
+
+/// The group of a path in the memory hierarchy, as commands name it; `None` if it is outside of what is mounted.
+pub fn named(host: &Host, path: &str) -> Option<String> {
+    let at = host.hierarchy_of(Controller::Memory)?;
+    Some(host.named(at, &at.below_mount(path)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kill_that_was_written_down_and_is_in_the_log_is_one() {
+        let kill = |boot: &str, number: u64, at: u64| Kill {
+            boot: boot.to_owned(),
+            number,
+            at,
+            pid: 7,
+            comm: "a".to_owned(),
+            uid: 0,
+            resident: units::Bytes(1),
+            group: None,
+            limited: None,
+            limit: None,
+            with_group: false,
+        };
+        // the clock was set meanwhile
+        let written = vec![kill("old", 5, 10), kill("new", 5, 21)];
+        let log = vec![kill("new", 5, 20), kill("new", 9, 15)];
+        let expected = [kill("old", 5, 10), kill("new", 9, 15), kill("new", 5, 21)];
+        assert_eq!(joined(written, log), expected);
+    }
+}
