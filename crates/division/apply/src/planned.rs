@@ -41,7 +41,48 @@ pub fn planned(
     if !foreign.is_empty() {
         return Err(foreign);
     }
-    let expansion = expansion(target, desired)?;
+    let mut expansion = expansion(target, desired)?;
+    let all = planned_for(target, earlier, &expansion, machine, facts, people)?;
+    let later = limited_by_template(target, &expansion.desired, &all);
+    if later.is_empty() {
+        return Ok(all);
+    }
+    expansion.desired.to_mut().groups.retain(|group| !later.contains(&group.name));
+    planned_for(target, earlier, &expansion, machine, facts, people)
+}
+
+/// Groups of units that started after the drop-in file of their template was written, which gives them what this plan would: nothing is to be
+/// done for these. Where the file is to change, they are groups as the others are, so that a limit below the use is refused.
+fn limited_by_template(target: Target<'_>, desired: &Desired, plan: &Plan) -> BTreeSet<GroupName> {
+    let is_changed = |name: &str| {
+        let mut steps = plan.steps.iter();
+        steps.any(|step| matches!(&step.action, Action::WriteDropIn { unit, .. } if unit == name))
+    };
+    let units =
+        || desired.groups.iter().filter_map(|group| Some((group, &group.demands.unit.as_ref()?.value)));
+    let templates = units().filter(|(_, unit)| unit.is_template() && !is_changed(unit.as_str()));
+    let patterns: Vec<UnitName> =
+        templates.filter_map(|(_, unit)| UnitName::of_file_name(unit.as_str()).ok()).collect();
+    let files = target.system.unit_files();
+    let has_own = |unit: &UnitName| {
+        let own = |transient| files.read(Path::new(&plan::drop_in(unit.as_str(), transient)));
+        [false, true].into_iter().any(|transient| own(transient).is_some())
+    };
+    let later = units().filter(|(_, unit)| {
+        !unit.is_template() && patterns.iter().any(|pattern| pattern.fits(unit.as_str())) && !has_own(unit)
+    });
+    later.map(|(group, _)| group.name.clone()).collect()
+}
+
+/// The plan for a layout with a group for each unit.
+fn planned_for(
+    target: Target<'_>,
+    earlier: &Earlier,
+    expansion: &Expansion<'_>,
+    machine: &Machine,
+    facts: &dyn Facts,
+    people: &dyn People,
+) -> Result<Plan, Vec<Problem>> {
     let desired = &*expansion.desired;
     let units = units(target, earlier, desired).map_err(|problem| vec![problem])?;
     let needs = plan::needs(desired, &Observed { units: Some(units.clone()), ..hierarchies(target) });
@@ -102,7 +143,7 @@ pub fn planned(
     let narrow = isolation::narrow_threads(target, &given, &plan);
     plan.steps.splice(0..0, narrow);
     plan.lints.extend(stays);
-    plan.lints.extend(expansion.lints);
+    plan.lints.extend(expansion.lints.iter().cloned());
     plan.lints.extend(back.lints);
     plan.dropped = back.dropped;
     plan.decided = earlier.news(plan.decided, &observed.elastic);
@@ -123,7 +164,7 @@ fn units(
     let is_other = |text: String| plan::is_of_other_history(&text, history.as_deref());
     let is_ours = |text: String| plan::is_drop_in(&text) && !is_other(text);
     let own = with_file.iter().filter(|(_, path)| files.read(path).is_none_or(is_ours));
-    let with_file = own.filter_map(|(unit, _)| UnitName::new(unit).ok());
+    let with_file = own.filter_map(|(unit, _)| UnitName::of_directory(unit).ok());
     let mut all: BTreeSet<UnitName> = with_file.collect();
     all.extend(named.into_iter().cloned());
     let all: Vec<&UnitName> = all.iter().collect();

@@ -102,7 +102,8 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
     let several = target.host.hierarchies().len() > 1 && !decided.is_empty();
     let membership = several.then(|| Membership::scan(target.host));
     let applied: BTreeSet<Place> = decided.values().flat_map(|decided| decided.places.clone()).collect();
-    let units = decided.values().filter_map(|decided| UnitName::new(&decided.drop_in.as_ref()?.unit).ok());
+    let units =
+        decided.values().filter_map(|decided| UnitName::of_directory(&decided.drop_in.as_ref()?.unit).ok());
     let units: Vec<UnitName> = units.collect();
     let known = target.system.unit_files().units(&units.iter().collect::<Vec<_>>());
     let scene = Scene {

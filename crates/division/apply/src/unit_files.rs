@@ -143,14 +143,38 @@ impl Systemd {
     }
 }
 
+impl Systemd {
+    /// What is known of a template by a unit of it: its drop-in file holds whether any is loaded or not.
+    fn template(&self, name: &UnitName, of_it: systemd::Unit) -> SeenUnit {
+        let drop_in = plan::drop_in(name.as_str(), false);
+        SeenUnit {
+            load: "loaded".to_owned(),
+            path: name.path_in(&of_it.slice),
+            properties: of_it.properties,
+            text: self.read(Path::new(&drop_in)),
+            drop_in,
+            ..SeenUnit::default()
+        }
+    }
+}
+
 impl UnitFiles for Systemd {
     fn units(&self, names: &[&UnitName]) -> Result<BTreeMap<String, SeenUnit>, Error> {
         if names.is_empty() || !Systemd::runs() {
             return Ok(BTreeMap::new());
         }
         refuse_fifos(names.iter().map(|name| name.as_str()))?;
-        let known = systemd::units(&names.iter().map(|name| name.as_str()).collect::<Vec<_>>())?;
+        // a template is no unit: one of it says which properties the others have, and in which slice they are
+        let asked = names.iter().map(|name| match name.is_template() {
+            true => name.instance("ringfence"),
+            false => name.to_string(),
+        });
+        let asked: Vec<String> = asked.collect();
+        let known = systemd::units(&asked.iter().map(String::as_str).collect::<Vec<_>>())?;
         let seen = names.iter().zip(known).map(|(name, unit)| {
+            if name.is_template() {
+                return (name.to_string(), self.template(name, unit));
+            }
             let drop_in = plan::drop_in(name.as_str(), unit.is_transient);
             let path = match unit.control_group.strip_prefix('/') {
                 Some(path) if !path.is_empty() => path.to_owned(),
@@ -283,6 +307,7 @@ impl UnitFiles for Systemd {
 
     fn reload(&self, units: &[String]) -> Result<(), Error> {
         refuse_fifos(units.iter().map(String::as_str))?;
+        let units = &with_instances(units)?;
         let mut removed = units.iter().filter(|unit| remove_flags(unit)).count();
         units.iter().for_each(|unit| note_flags(unit));
         let names: Vec<&str> = units.iter().map(String::as_str).collect();
@@ -300,6 +325,19 @@ impl UnitFiles for Systemd {
         let needs_none = || systemd::needs_reload(unit).is_ok_and(|needs| !needs);
         !Systemd::runs() || refuse_fifos([unit]).is_ok() && needs_none()
     }
+}
+
+/// With the units that are loaded of each template.
+fn with_instances(units: &[String]) -> Result<Vec<String>, Error> {
+    let templates = units.iter().filter_map(|unit| {
+        let pattern = UnitName::of_file_name(unit).ok()?;
+        pattern.is_pattern().then_some(pattern)
+    });
+    let templates: Vec<UnitName> = templates.collect();
+    let patterns: Vec<&str> = templates.iter().map(UnitName::as_str).collect();
+    let mut all: BTreeSet<String> = systemd::fitting(&patterns)?.into_iter().collect();
+    all.extend(units.iter().cloned());
+    Ok(all.into_iter().collect())
 }
 
 /// To be asked before systemd is asked for a unit: it opens drop-in files even to say whether they have changed, and would wait for

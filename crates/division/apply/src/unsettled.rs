@@ -60,7 +60,7 @@ pub(crate) fn forget(units: &Path) -> io::Result<()> {
     }
     for entry in fs::read_dir(&directory)? {
         let entry = entry?;
-        let is_unit = entry.file_name().to_str().is_some_and(|name| UnitName::new(name).is_ok());
+        let is_unit = entry.file_name().to_str().is_some_and(|name| UnitName::of_directory(name).is_ok());
         // files of others stay
         if is_unit && entry.file_type()?.is_file() {
             fs::remove_file(entry.path())?;

@@ -93,6 +93,33 @@ impl UnitName {
         }
     }
 
+    /// The name of a directory of drop-in files without its `.d`: a unit's, or a template of units (`user-.slice`).
+    ///
+    /// # Errors
+    /// [`UnitNameError`].
+    pub fn of_directory(name: &str) -> Result<UnitName, UnitNameError> {
+        let of = UnitName::of_file_name(name)?;
+        Ok(of.template().unwrap_or(of))
+    }
+
+    /// Of a pattern, what stands for each unit that fits it, also one that starts later, as systemd reads the drop-in files of that name
+    /// for it. `None` where there is none, or where it would be for all units of a kind.
+    pub fn template(&self) -> Option<UnitName> {
+        let template = UnitName(self.file_name().filter(|_| self.is_pattern())?);
+        template.is_template().then_some(template)
+    }
+
+    /// Is it such a template, which is no unit?
+    pub fn is_template(&self) -> bool {
+        self.0.contains('.') && self.stem().ends_with(['@', '-'])
+    }
+
+    /// A unit of the template, for what its kind and the template's file say: `user-NAME.slice`.
+    pub fn instance(&self, name: &str) -> String {
+        let kind = &self.0[self.stem().len()..];
+        format!("{}{name}{kind}", self.stem())
+    }
+
     /// Does it stand for all units that fit it, rather than for one?
     pub fn is_pattern(&self) -> bool {
         self.0.contains(SIGNS)
@@ -100,7 +127,8 @@ impl UnitName {
 
     /// The unit's name fits the pattern, or is it.
     pub fn fits(&self, unit: &str) -> bool {
-        self.0 == unit || self.is_pattern() && expression(&self.0).is_some_and(|regex| regex.is_match(unit))
+        let is_so = || expression(&self.0).is_some_and(|regex| regex.is_match(unit));
+        self.0 == unit || self.is_pattern() && self.template().is_none_or(|own| own.0 != unit) && is_so()
     }
 
     /// The name of which systemd reads drop-in files (`NAME.d`) for just the units that are meant: a template for its

@@ -5,7 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use layout::{Desired, Group, Spanned, UnitName};
+use layout::{Assigned, CpuDemand, Demands, Desired, Group, Spanned, UnitName};
 use settings::GroupName;
 use topology::facts;
 use units::hint::Command;
@@ -26,6 +26,27 @@ pub fn patterns(desired: &Desired) -> Vec<&UnitName> {
     crate::units(desired).into_iter().filter(|unit| unit.is_pattern()).collect()
 }
 
+/// Patterns of whose later units systemd has no file that limits them: somebody has to look for these.
+pub fn patterns_without_file(desired: &Desired) -> Vec<&UnitName> {
+    let groups = desired.groups.iter().filter(|group| template(group).is_none());
+    groups
+        .filter_map(|group| Some(&group.demands.unit.as_ref()?.value))
+        .filter(|unit| unit.is_pattern())
+        .collect()
+}
+
+/// What stands for a group's units that start later, if they all are given the same: not CPUs that each has for itself, nor what follows
+/// its load.
+fn template(group: &Group) -> Option<UnitName> {
+    let Demands { cpus, exclusive, isolate, latency, settings, unit, .. } = &group.demands;
+    let cpus = cpus.as_ref().map(|cpus| &cpus.value);
+    let is_named = matches!(cpus, None | Some(CpuDemand::All | CpuDemand::These(_) | CpuDemand::OfNodes(_)));
+    let is_alike = |assigned: &Assigned| assigned.most.is_none() && !assigned.is_partition();
+    let is_same =
+        is_named && !exclusive && isolate.is_none() && latency.is_none() && settings.iter().all(is_alike);
+    unit.as_ref()?.value.template().filter(|_| is_same)
+}
+
 /// The layout with a group `GROUP/UNIT` for each of these units that fits a group's pattern. Ringfence's own units fit
 /// none.
 ///
@@ -41,9 +62,11 @@ pub fn expand<'d>(desired: &'d Desired, units: &BTreeSet<String>) -> Result<Expa
         let of_pattern = |unit: &String| own_group(group, pattern, unit);
         let before = groups.len();
         groups.extend(units.iter().filter_map(of_pattern));
-        if groups.len() == before {
+        let of_later = template(group).and_then(|template| named(group, pattern, template));
+        if groups.len() == before && of_later.is_none() {
             lints.push(unused(group, pattern));
         }
+        groups.extend(of_later);
     }
     let problems = bound_twice(&groups);
     if !problems.is_empty() {
@@ -56,6 +79,11 @@ pub fn expand<'d>(desired: &'d Desired, units: &BTreeSet<String>) -> Result<Expa
 fn own_group(group: &Group, pattern: &Spanned<UnitName>, unit: &str) -> Option<Group> {
     let is_own = [facts::UNIT_NAME, facts::UNIT_SLICE].contains(&unit);
     let unit = UnitName::new(unit).ok().filter(|_| !is_own && pattern.value.fits(unit))?;
+    named(group, pattern, unit)
+}
+
+/// The same of a unit, or of the template for those that start later.
+fn named(group: &Group, pattern: &Spanned<UnitName>, unit: UnitName) -> Option<Group> {
     let named = |name: &str| GroupName::new(&format!("{}/{name}", group.name)).ok();
     // without its kind it may be the name of a kernel file
     let name = named(unit.stem()).or_else(|| named(unit.as_str()))?;
@@ -124,11 +152,20 @@ mod tests {
         let pattern = desired("[groups.db]\nunit = \"pg@*.service\"\npids.max = 7\n");
         let listed = units(&["pg@15-main.service", "pg@16-main.service", "pg.service", "x@1.service"]);
         let expansion = expand(&pattern, &listed).unwrap();
-        let named = desired(
+        let mut named = desired(
             "[groups.\"db/pg@15-main\"]\nunit = \"pg@15-main.service\"\npids.max = 7\n\
-             [groups.\"db/pg@16-main\"]\nunit = \"pg@16-main.service\"\npids.max = 7\n",
+             [groups.\"db/pg@16-main\"]\nunit = \"pg@16-main.service\"\npids.max = 7\n\
+             [groups.\"db/pg@\"]\nunit = \"pg.service\"\npids.max = 7\n",
         );
-        assert_eq!(expansion.desired.without_places(), named.without_places());
+        // and what systemd reads for those that start later, which no layout can name
+        let of_later = named.groups.iter_mut().find(|group| group.name.to_string() == "db/pg@").unwrap();
+        of_later.demands.unit.as_mut().unwrap().value = UnitName::of_directory("pg@.service").unwrap();
+        let sorted = |desired: &Desired| {
+            let mut groups = desired.without_places().groups;
+            groups.sort_by_key(|group| group.name.to_string());
+            groups
+        };
+        assert_eq!(sorted(&expansion.desired), sorted(&named));
         assert!(expansion.lints.is_empty());
         assert_eq!(patterns(&pattern).len(), 1);
     }
@@ -139,16 +176,16 @@ mod tests {
         let expansion = expand(&pattern, &units(&["cpu.max.service", "ringfence.service"])).unwrap();
         let names: Vec<String> =
             expansion.desired.groups.iter().map(|group| group.name.to_string()).collect();
-        assert_eq!(names, ["a/cpu.max.service"]);
+        assert_eq!(names, ["a/cpu.max.service"], "no drop-in file is for all services");
     }
 
     #[test]
     fn a_pattern_that_no_unit_fits_is_a_warning() {
-        let pattern = desired("[groups.db]\nunit = \"pg@*.service\"\n");
+        let pattern = desired("[groups.db]\nunit = \"pg@1*.service\"\n");
         let expansion = expand(&pattern, &units(&["pg.service"])).unwrap();
         assert!(expansion.desired.groups.is_empty());
         let [lint] = expansion.lints.as_slice() else { panic!() };
-        assert!(lint.message.starts_with("no loaded unit fits pg@*.service"));
+        assert!(lint.message.starts_with("no loaded unit fits pg@1*.service"));
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub use cgset::as_cgset;
 pub use coverage::{Coverage, coverage};
 pub use cpusets::{CPUS, EXCLUSIVE, ISOLATED, PARTITION};
 pub use drop_ins::{drop_in, first_cpuset, is_drop_in, is_of_other_history, keep_lines};
-pub use expand::{Expansion, expand, patterns};
+pub use expand::{Expansion, expand, patterns, patterns_without_file};
 pub use facts::MachineFacts;
 pub use homes::places;
 pub use isolate::knobs_of;

@@ -325,6 +325,19 @@ impl Division {
         &self.state
     }
 
+    /// Patterns of units that somebody has to look for.
+    pub fn patterns_to_watch(&self) -> Vec<String> {
+        plan::patterns_without_file(&self.written).into_iter().map(ToString::to_string).collect()
+    }
+
+    /// Have units come since it was applied that it does not limit yet?
+    pub fn has_new_units(&self, host: &Host) -> bool {
+        let running = Running::new();
+        let target = Target { host, system: &running };
+        let groups = apply::status(&self.state, target).unwrap_or_default();
+        apply::new_units(target, &self.desired, &groups).is_ok_and(|new| !new.is_empty())
+    }
+
     /// Schedules that this machine could not follow, a line each.
     pub fn unschedulable(&self, host: &Host) -> Vec<String> {
         let running = Running::new();

@@ -62,6 +62,8 @@ pub(crate) enum Command {
     LayoutNotApplied(String),
     /// Take which of the units that schedules wait for are active.
     UnitStates(BTreeMap<String, bool>),
+    /// Bind units that came after the apply.
+    UnitsCame,
     /// Read the hierarchies again: a change was rolled back.
     RereadHierarchies,
 }

@@ -32,7 +32,7 @@ fn run(state: &State, counters: &Counters, stopped: &UnixStream) {
         Ok(log) => log,
         Err(error) => {
             return warn!(
-                "kills for want of memory are not recorded: /dev/kmsg: {error}; that needs CAP_SYSLOG, and DeviceAllow=/dev/kmsg r in a unit"
+                "kills for want of memory are not recorded: /dev/kmsg: {error}; with systemctl edit ringfenced: ProtectKernelLogs=no, CapabilityBoundingSet=CAP_SYSLOG, DeviceAllow=/dev/kmsg r"
             );
         }
     };

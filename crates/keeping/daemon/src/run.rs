@@ -46,6 +46,7 @@ use crate::{
     strict::Strict,
     takeover::Takeover,
     uevents::Uevents,
+    unit_states::UnitStates,
     watching,
     worker::Worker,
 };
@@ -79,6 +80,8 @@ struct Daemon {
     takeover: Option<Takeover>,
     /// Resizes elastic groups.
     elastic: Option<Worker<()>>,
+    /// Looks for units that fit a pattern of the layout.
+    unit_watch: Option<UnitStates>,
     /// Writes down who is killed for want of memory.
     kills: Option<Worker<()>>,
     end: bool,
@@ -136,6 +139,7 @@ pub fn run(options: Options) -> Result<(), Error> {
         takeover: None,
         elastic: None,
         kills: None,
+        unit_watch: None,
         end: false,
     };
     daemon.start()?;
@@ -262,6 +266,20 @@ impl Daemon {
         }
     }
 
+    /// Units that came after the apply have their limits, too.
+    fn bind_units(&mut self) {
+        let host = self.classifier.host();
+        let has_new = |division: &Division| division.is_applied() && division.has_new_units(host);
+        let Some(state) = self.state.clone().filter(|_| self.division.as_ref().is_some_and(has_new)) else {
+            return;
+        };
+        match division::try_lock(&state) {
+            Ok(Some(lock)) => self.apply_layout(&lock),
+            Ok(None) => self.apply_layout_later(state, "another change has ended"),
+            Err(failure) => error!("units that came are not bound: {failure}"),
+        }
+    }
+
     fn not_applied(&mut self, why: &str, details: &str) {
         error!("the layout is not applied: {why}\n{details}");
         self.not_applied = Some(format!("the layout is not applied: {why}"));
@@ -297,8 +315,10 @@ impl Daemon {
     }
 
     /// The rules in force, for who shows what they lead to.
-    fn share(&self) {
+    fn share(&mut self) {
         self.share_rights();
+        let patterns = self.division.as_ref().map(Division::patterns_to_watch).unwrap_or_default();
+        self.unit_watch = UnitStates::of_patterns(patterns, self.handle.clone());
         if let Some(shared) = &self.watched {
             shared.follow(self.ruling());
         }
@@ -382,6 +402,7 @@ impl Daemon {
             }
             Command::LayoutNotApplied(why) => self.not_applied(&why, ""),
             Command::UnitStates(states) => self.schedules.units(states),
+            Command::UnitsCame => self.bind_units(),
             Command::RereadHierarchies => self.reread_hierarchies(),
         }
     }

@@ -1,15 +1,17 @@
-//! A thread that looks once a second whether units are active: systemd may take its time to answer, and the loop must not
-//! wait for it. It ends with what it answers to.
+//! A thread that looks once a second whether units are active, or which ones fit a pattern: systemd may take its time to answer, and
+//! the loop must not wait for it. It ends with what it answers to.
 
 use std::{
-    collections::BTreeMap,
-    sync::{Arc, Weak},
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
-use tracing::{error, warn};
+use kernel::UnitError;
+use tracing::error;
 
 use crate::{
+    failure_log::FailureLog,
     handle::{Command, Handle},
     watching,
 };
@@ -26,36 +28,57 @@ pub(crate) struct UnitStates {
 impl UnitStates {
     /// Starts to look at these units; every change of an answer is sent to the loop.
     pub fn of(units: Vec<String>, handle: Handle) -> Option<UnitStates> {
-        if units.is_empty() {
+        let ask = |units: &[&str]| {
+            let active = systemd::active(units)?;
+            Ok(units.iter().map(|unit| (*unit).to_owned()).zip(active).collect::<BTreeMap<String, bool>>())
+        };
+        let tell = move |_: &_, now: &BTreeMap<String, bool>| handle.send(Command::UnitStates(now.clone()));
+        UnitStates::start(units, "schedules of units wait", ask, tell)
+    }
+
+    /// Starts to look for units that fit one of these patterns; the loop is told when there are more.
+    pub fn of_patterns(patterns: Vec<String>, handle: Handle) -> Option<UnitStates> {
+        let ask =
+            |patterns: &[&str]| Ok(systemd::fitting(patterns)?.into_iter().collect::<BTreeSet<String>>());
+        let tell = move |before: &BTreeSet<String>, now: &BTreeSet<String>| {
+            if !now.is_subset(before) {
+                handle.send(Command::UnitsCame);
+            }
+        };
+        UnitStates::start(patterns, "units that come are not bound", ask, tell)
+    }
+
+    /// `ask` answers about the names; `tell` gets the answer before and a new one.
+    fn start<T: Default + PartialEq + Send + 'static>(
+        names: Vec<String>,
+        failed: &'static str,
+        ask: impl Fn(&[&str]) -> Result<T, UnitError> + Send + 'static,
+        tell: impl Fn(&T, &T) + Send + 'static,
+    ) -> Option<UnitStates> {
+        if names.is_empty() {
             return None;
         }
         let alive = Arc::new(());
         let weak = Arc::downgrade(&alive);
-        let started = watching::thread("units", move || look(&units, &weak, &handle));
+        let look = move || {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let (mut before, mut failures) = (T::default(), FailureLog::new(failed, "systemd answers again"));
+            while weak.strong_count() > 0 {
+                match ask(&names) {
+                    Ok(now) => {
+                        if now != before {
+                            tell(&before, &now);
+                            before = now;
+                        }
+                        failures.succeeded();
+                    }
+                    Err(error) => failures.fail(error),
+                }
+                std::thread::sleep(EVERY);
+            }
+        };
+        let started = watching::thread("units", look);
         started.inspect_err(|error| error!("units are not watched: {error}")).ok()?;
         Some(UnitStates { _alive: alive })
-    }
-}
-
-fn look(units: &[String], alive: &Weak<()>, handle: &Handle) {
-    let names: Vec<&str> = units.iter().map(String::as_str).collect();
-    let (mut before, mut failed) = (BTreeMap::new(), false);
-    while alive.strong_count() > 0 {
-        match systemd::active(&names) {
-            Ok(active) => {
-                let now: BTreeMap<String, bool> = units.iter().cloned().zip(active).collect();
-                if now != before {
-                    handle.send(Command::UnitStates(now.clone()));
-                    before = now;
-                }
-                failed = false;
-            }
-            Err(error) if !failed => {
-                warn!("schedules of units wait: {error}");
-                failed = true;
-            }
-            Err(_) => {}
-        }
-        std::thread::sleep(EVERY);
     }
 }

@@ -80,7 +80,8 @@ hint is the line of the layout, as systemd takes the drop-in file of that layout
 The last three processes of the group, of one below it, or of an earlier one of that name, that the kernel killed for want of memory
 are named behind the causes: when, whose limit was met, and whether the whole group went (`memory.oom.group`). They are read from the
 kernel's log of this boot and from what `ringfenced` wrote down: its state directory keeps the last few thousand, also of earlier
-boots and of the time before it started. `status` counts those since the last apply, `ringfence web` lists them, and of the metric
+boots and of the time before it started. Its unit may not read the log unless you let it: `systemctl edit ringfenced`, `[Service]`,
+`ProtectKernelLogs=no`, `CapabilityBoundingSet=CAP_SYSLOG` and `DeviceAllow=/dev/kmsg r`. `status` counts those since the last apply, `ringfence web` lists them, and of the metric
 `ringfence_killed_processes_total` kills at a group's limit and on the whole machine are two series. The kernel logs the group of at most
 ten kills in five seconds; of how many it did not is said. Processes that kill(2) ended are not listed; how many of the group
 systemd-oomd ended is said apart.

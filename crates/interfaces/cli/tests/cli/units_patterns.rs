@@ -18,6 +18,11 @@ use crate::{
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let cases: &[Case] = &[
         ("each loaded unit that fits a pattern is a group, and status names one that comes later", instances),
+        (
+            "each loaded unit that starts later has its template's limits from its first process on",
+            from_the_start,
+        ),
+        ("a pattern of slices limits twenty users from their first process on, also during an apply", logins),
         ("a unit that was bound by a pattern and is stopped keeps its settings", stopped),
         ("a pattern that no loaded unit fits is a warning", nobody),
         ("a pattern binds slices and transient scopes too", slices_and_scopes),
@@ -92,7 +97,67 @@ fn show(unit: &str, property: &str) -> String {
     value
 }
 
-const LAYOUT: &str = "[groups.{g}]\nunit = \"{g}@*.service\"\npids.max = 77\n";
+/// systemd has no file for just these.
+const LAYOUT: &str = "[groups.{g}]\nunit = \"{g}@?.service\"\npids.max = 77\n";
+/// It has one for these.
+const ALL: &str = "[groups.{g}]\nunit = \"{g}@*.service\"\npids.max = 77\n";
+
+fn from_the_start(world: &Arc<World>) {
+    let mut template = Template::new(world, "pattern-later", &["a"]);
+    let directory = template.desk.path("").display().to_string();
+    let script = "cat \"/sys/fs/cgroup$(sed -n s/^0:://p /proc/self/cgroup)/pids.max\" >\"$1\"";
+    template.desk.write("first", script);
+    let start = format!(
+        "[Service]\nExecStartPre=/bin/sh {directory}/first {directory}/first-%i\nExecStart=/bin/sleep 1000\n"
+    );
+    fs::write(template.file(), start).unwrap();
+    systemctl(&["daemon-reload"]);
+    let first = |template: &Template, instance: &str| {
+        fs::read_to_string(template.desk.path(&format!("first-{instance}"))).unwrap().trim_end().to_owned()
+    };
+    let before = template.limit("a");
+    let file = template.drop_in("");
+    template.desk.write("l.toml", ALL);
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    template.is_limited("a", "77");
+    assert!(file.exists());
+    template.start("b");
+    assert_eq!(first(&template, "b"), "77");
+    template.is_limited("b", "77");
+    let shown = template.desk.ends("status {s}", 0);
+    says(
+        &shown,
+        &[&template
+            .desk
+            .scene
+            .fill("each {g}@*.service that starts later has these settings from its start")],
+    );
+    assert_eq!(template.desk.json("status --json {s}", 0)["new_units"], serde_json::json!([]));
+    assert!(!template.drop_in("b").exists(), "it needs none");
+    // an apply changes all that run, and those to come
+    template.desk.write("l.toml", &ALL.replace("77", "66"));
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    template.start("c");
+    assert_eq!(first(&template, "c"), "66");
+    ["a", "b", "c"].iter().for_each(|instance| template.is_limited(instance, "66"));
+    template.desk.ends("status {d}/l.toml {s}", 0);
+    template.desk.ends("undo {s}", 0);
+    assert_eq!(template.limit("a"), (Some("77".to_owned()), "77".to_owned()));
+    template.desk.ends("undo 0 {s}", 0);
+    ["a", "b", "c"].iter().for_each(|instance| assert_eq!(template.limit(instance), before, "{instance}"));
+    assert!(!file.parent().unwrap().exists());
+    assert!(["a", "b", "c"].iter().all(|instance| !template.drop_in(instance).exists()));
+    // of a pattern that no unit fits yet there is its file all the same, and the next layout without it takes it away
+    ["a", "b", "c"].iter().for_each(|instance| systemctl(&["stop", &template.unit(instance)]));
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    template.start("d");
+    assert_eq!(first(&template, "d"), "66");
+    template.desk.write("l.toml", "[groups.{g}-rt]\npids.max = 5\n");
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    assert!(!file.exists());
+    assert_eq!(template.limit("d"), before);
+    template.desk.ends("undo 0 {s}", 0);
+}
 
 fn instances(world: &Arc<World>) {
     let mut template = Template::new(world, "pattern", &["a", "b"]);
@@ -146,9 +211,52 @@ fn stopped(world: &Arc<World>) {
     template.desk.ends("undo 0 {s}", 0);
 }
 
+/// Each user has a slice, as systemd-logind makes one: none may run a process without the limit.
+fn logins(world: &Arc<World>) {
+    const USERS: usize = 20;
+    let desk = Desk::new(world, "pattern-logins");
+    let group = desk.scene.group.clone();
+    let (directory, layout) = (desk.path(""), "[groups.{g}]\nunit = \"{g}-*.slice\"\npids.max = 55\n");
+    desk.write("first", "cat \"/sys/fs/cgroup/$1/pids.max\" >\"$2\"; exec sleep 1000");
+    desk.write("l.toml", layout);
+    desk.ends("apply {d}/l.toml {s}", 0);
+    let parent = group.split('-').scan(String::new(), |stem, part| {
+        stem.push_str(if stem.is_empty() { "" } else { "-" });
+        stem.push_str(part);
+        Some(format!("{stem}.slice/"))
+    });
+    let parent: String = parent.collect();
+    let slice = |user: usize| format!("{parent}{group}-u{user}.slice");
+    let log_in = |user: usize| {
+        let (of, unit) =
+            (format!("--slice={group}-u{user}.slice"), format!("--unit={group}-s{user}.service"));
+        let (script, file) = (directory.join("first"), directory.join(format!("first-{user}")));
+        let words = ["--quiet", "--no-block", &of, &unit, "/bin/sh", script.to_str().unwrap(), &slice(user)];
+        run("systemd-run", &[&words[..], &[file.to_str().unwrap()]].concat());
+    };
+    (0..USERS / 2).for_each(log_in);
+    desk.write("l.toml", &layout.replace("55", "66"));
+    let mut apply = desk.spawn("apply {d}/l.toml {s}");
+    (USERS / 2..USERS).for_each(log_in);
+    assert!(apply.wait().unwrap().success());
+    let first = |user: usize| fs::read_to_string(directory.join(format!("first-{user}"))).unwrap_or_default();
+    desk.scene.until("all have begun", || (0..USERS).all(|user| first(user).ends_with('\n')));
+    for user in 0..USERS {
+        assert!(["55\n", "66\n"].contains(&first(user).as_str()), "{user}: {}", first(user));
+        let now = fs::read_to_string(Path::new("/sys/fs/cgroup").join(slice(user)).join("pids.max")).unwrap();
+        assert_eq!(now, "66\n", "{user}");
+    }
+    desk.ends("status {s}", 0);
+    run("systemctl", &["stop", &format!("{group}-*.slice")]);
+    desk.ends("status {s}", 0);
+    desk.ends("undo 0 {s}", 0);
+    let left = fs::read_dir("/etc/systemd/system").unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(left.filter(|name| name.to_string_lossy().starts_with(&*group)).count(), 0);
+}
+
 fn nobody(world: &Arc<World>) {
     let template = Template::new(world, "pattern-nobody", &["a"]);
-    template.desk.write("l.toml", &LAYOUT.replace("@*", "@x*"));
+    template.desk.write("l.toml", &LAYOUT.replace("@?", "@x?"));
     for command in ["plan {d}/l.toml", "apply {d}/l.toml {s}"] {
         let (code, _, error) = template.desk.run(command);
         assert_eq!(code, 0, "{error}");
@@ -217,11 +325,11 @@ fn two_files(world: &Arc<World>) {
 
 fn exported(world: &Arc<World>) {
     let template = Template::new(world, "pattern-exported", &[]);
-    template.desk.write("l.toml", LAYOUT);
+    template.desk.write("l.toml", ALL);
     let text = template.desk.ends("export --to systemd {d}/l.toml", 0);
     let file = format!("/etc/systemd/system/{}.d/90-layout.conf", template.unit(""));
     says(&text, &[&file, "[Service]\nTasksMax=77\n"]);
-    template.desk.write("l.toml", &LAYOUT.replace("@*", "@a*"));
+    template.desk.write("l.toml", &ALL.replace("@*", "@a*"));
     let (_, _, error) = template.desk.run("export --to systemd {d}/l.toml");
     says(&error, &["systemd has no drop-in file for all units that fit"]);
 }

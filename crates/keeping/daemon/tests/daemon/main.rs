@@ -38,6 +38,7 @@ mod scheduled;
 mod service;
 mod soak;
 mod strict;
+mod unit_patterns;
 mod world;
 
 use std::{path::Path, process::ExitCode};
@@ -112,6 +113,7 @@ fn main() -> ExitCode {
         (metrics::WITH_PROMETHEUS, needs::host("Prometheus")),
         (oracle::TRIALS, needs::vm()),
         (postgresql::TRIALS, needs::host("PostgreSQL")),
+        (unit_patterns::TRIALS, needs::vm().or_else(needs::systemd)),
         (service::TRIALS, needs::vm().or_else(needs::systemd)),
     ];
     let not_everywhere = not_everywhere.iter().flat_map(|(cases, lacks)| {

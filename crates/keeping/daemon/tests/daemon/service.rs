@@ -236,7 +236,17 @@ fn sandboxed() {
     eventually("metrics of a recorder that records", metrics);
     let mut log = fs::read_dir("/var/log/ringfence").unwrap();
     assert!(log.any(|entry| entry.unwrap().metadata().unwrap().len() > 0));
-    // as it may read the kernel's log
+    // it asks for no more than it needs by default, and says what it lacks for this
+    let journal = || {
+        let output = Command::new("journalctl").args(["-u", "ringfenced", "--no-pager"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(journal().contains("kills for want of memory are not recorded"), "{}", journal());
+    let more = "[Service]\nProtectKernelLogs=no\nCapabilityBoundingSet=CAP_SYSLOG\nDeviceAllow=/dev/kmsg r\n";
+    let drop_in = "/etc/systemd/system/ringfenced.service.d/kills.conf";
+    fs::write(drop_in, more).unwrap();
+    systemctl(&["daemon-reload"]);
+    systemctl(&["restart", "ringfenced"]);
     let killed = ["--scope", "-pMemoryMax=16M", "-pMemorySwapMax=0", "tail", "/dev/zero"];
     assert!(!Command::new("systemd-run").args(killed).output().unwrap().status.success());
     let kills = || fs::read_to_string("/var/lib/ringfence/kills/kills.jsonl").unwrap_or_default();
@@ -244,6 +254,8 @@ fn sandboxed() {
     let capabilities = fs::read_to_string(format!("/proc/{}/status", main_pid())).unwrap();
     eprintln!("{}", capabilities.lines().find(|line| line.starts_with("CapEff")).unwrap());
     run(&["stop", "ringfenced"]);
+    fs::remove_file(drop_in).unwrap();
+    systemctl(&["daemon-reload"]);
     fs::remove_file("/etc/default/ringfenced").unwrap();
     let undone = Command::new("/usr/bin/ringfence").args(["undo"]).output().unwrap();
     assert!(undone.status.success(), "{undone:?}");

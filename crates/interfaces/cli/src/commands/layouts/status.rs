@@ -15,6 +15,7 @@ use apply::{
     Unfinished,
 };
 use kernel::Host;
+use layout::UnitName;
 use monitor::{
     Kill,
     interruptions::{Row, RowState},
@@ -365,11 +366,12 @@ impl Page<'_> {
     fn below(&self, group: &GroupStatus, groups: &[GroupStatus], lines: &[Line]) -> Vec<String> {
         let mut below: Vec<String> = drifts(group, lines).iter().map(|drift| self.paint.bad(drift)).collect();
         let stopped = group.unit.as_ref().filter(|unit| !unit.runs);
-        below.extend(
-            stopped.map(|unit| {
-                format!("{} does not run: its settings come into force when it starts", unit.name)
-            }),
-        );
+        below.extend(stopped.map(|unit| match UnitName::of_directory(&unit.name) {
+            Ok(name) if name.is_template() => {
+                format!("each {} that starts later has these settings from its start", name.instance("*"))
+            }
+            _ => format!("{} does not run: its settings come into force when it starts", unit.name),
+        }));
         // what drifted is said above
         let shown = |row: &Row| match row.state {
             RowState::Drift => false,

@@ -9,7 +9,7 @@ const PINNED: &[Need] =
 const SERVICE: &str = "printf '[Service]\\nExecStart=/bin/sleep 1000\\n' >/run/systemd/system/{g}.service && systemctl daemon-reload";
 const STARTED: &str = "systemctl start {g}.service";
 const BOUND: &str = "write l.toml [groups.{g}]\nunit = \"{g}.service\"\npids.max = 77\n";
-const PATTERN: &str = "write l.toml [groups.{g}]\nunit = \"{g}@*.service\"\npids.max = 77\n";
+const PATTERN: &str = "write l.toml [groups.{g}]\nunit = \"{g}@?.service\"\npids.max = 77\n";
 const TEMPLATE: &str = "printf '[Service]\\nExecStart=/bin/sleep 1000\\n' >/run/systemd/system/{g}@.service && systemctl daemon-reload";
 const APPLY: &str = "ringfence apply {d}/l.toml";
 const PLAN: &str = "ringfence plan {d}/l.toml";
