@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use kernel::GroupName;
-use layout::Desired;
+use layout::{Desired, UnitName};
 use system::files::{self, Trust};
 use units::hint;
 
@@ -43,9 +43,10 @@ impl Bound {
         self.units.iter().find(|one| one.level == level)
     }
 
-    /// The unit of that name.
+    /// The unit of that name, or the template that it has its limits of.
     pub fn of_unit(&self, unit: &str) -> Option<&BoundUnit> {
-        self.units.iter().find(|one| one.unit == unit)
+        let is_of = |one: &&BoundUnit| UnitName::of_file_name(&one.unit).is_ok_and(|name| name.fits(unit));
+        self.units.iter().find(|one| one.unit == unit).or_else(|| self.units.iter().find(is_of))
     }
 
     /// The change of the layout that gives a group these settings, each a name with a value as a user writes it.

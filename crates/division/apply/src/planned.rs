@@ -71,7 +71,12 @@ fn limited_by_template(target: Target<'_>, desired: &Desired, plan: &Plan) -> BT
     let later = units().filter(|(_, unit)| {
         !unit.is_template() && patterns.iter().any(|pattern| pattern.fits(unit.as_str())) && !has_own(unit)
     });
-    later.map(|(group, _)| group.name.clone()).collect()
+    // somebody may have given it something else since
+    let is_as_wanted = |group: &&Group| {
+        let of_it = plan.steps.iter().filter(|step| step.group == group.name);
+        of_it.into_iter().all(|step| matches!(step.action, Action::WriteDropIn { .. }))
+    };
+    later.map(|(group, _)| group).filter(is_as_wanted).map(|group| group.name.clone()).collect()
 }
 
 /// The plan for a layout with a group for each unit.

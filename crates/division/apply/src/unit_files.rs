@@ -306,8 +306,8 @@ impl UnitFiles for Systemd {
     }
 
     fn reload(&self, units: &[String]) -> Result<(), Error> {
-        refuse_fifos(units.iter().map(String::as_str))?;
         let units = &with_instances(units)?;
+        refuse_fifos(units.iter().map(String::as_str))?;
         let mut removed = units.iter().filter(|unit| remove_flags(unit)).count();
         units.iter().for_each(|unit| note_flags(unit));
         let names: Vec<&str> = units.iter().map(String::as_str).collect();
@@ -322,8 +322,12 @@ impl UnitFiles for Systemd {
     }
 
     fn is_read(&self, unit: &str) -> bool {
-        let needs_none = || systemd::needs_reload(unit).is_ok_and(|needs| !needs);
-        !Systemd::runs() || refuse_fifos([unit]).is_ok() && needs_none()
+        if !Systemd::runs() {
+            return true;
+        }
+        let needs_none = |unit: &String| systemd::needs_reload(unit).is_ok_and(|needs| !needs);
+        let all = with_instances(&[unit.to_owned()]).unwrap_or_default();
+        !all.is_empty() && refuse_fifos(all.iter().map(String::as_str)).is_ok() && all.iter().all(needs_none)
     }
 }
 

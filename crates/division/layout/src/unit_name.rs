@@ -55,11 +55,10 @@ impl UnitNameError {
             }
             UnitNameError::Kind(name) => format!("did you mean '{name}.service'?"),
             UnitNameError::Template(name) => {
-                let (stem, end) = name.split_once('@').unwrap_or((name, ""));
-                let instance = format!("{stem}@1{end}");
+                let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
                 format!(
-                    "name an instance, such as '{instance}'; {} shows those that run",
-                    list(&format!("{stem}@*"))
+                    "name an instance, such as '{stem}1.{end}', or all, '{stem}*.{end}'; {} shows those that run",
+                    list(&format!("{stem}*"))
                 )
             }
             UnitNameError::Character(_) => "systemctl list-units shows the names".to_owned(),
@@ -85,9 +84,9 @@ impl UnitName {
         let stem = KINDS.iter().find_map(|kind| name.strip_suffix(kind)).filter(|stem| !stem.is_empty());
         match stem {
             None => Err(UnitNameError::Kind(own())),
-            Some(stem) if stem.ends_with('@') => Err(UnitNameError::Template(own())),
             // `-.slice` is the root of all
             Some(stem) if stem.starts_with('@') || stem == "-" => Err(UnitNameError::Kind(own())),
+            Some(stem) if stem.ends_with(['@', '-']) => Err(UnitNameError::Template(own())),
             Some(_) if !signs.is_empty() && expression(name).is_none() => Err(UnitNameError::Pattern(own())),
             Some(_) => Ok(UnitName(name.to_owned())),
         }
@@ -140,8 +139,10 @@ impl UnitName {
         }
         let (before, after) = self.0.split_once('*')?;
         let is_kind = KINDS.contains(&after);
-        let is_stem =
-            before.is_empty() || before.ends_with('@') || before.ends_with('-') && !before.contains('@');
+        // the first @ counts, and a dash alone is the root of all
+        let is_stem = before.is_empty()
+            || before.find('@').is_some_and(|at| at > 0 && at + 1 == before.len())
+            || before.ends_with('-') && before != "-" && !before.contains('@');
         let file = format!("{before}{}", if before.is_empty() { &after[1..] } else { after });
         (is_kind && is_stem && !before.contains(SIGNS)).then_some(file)
     }
@@ -275,8 +276,8 @@ mod tests {
         for (pattern, fits, not) in [
             (
                 "pg@*.service",
-                &["pg@15-main.service", "pg@.service"][..],
-                &["pg.service", "xpg@1.service"][..],
+                &["pg@15-main.service"][..],
+                &["pg.service", "xpg@1.service", "pg@.service"][..],
             ),
             ("pg@1?.service", &["pg@15.service"], &["pg@1.service", "pg@155.service"]),
             ("pg@[1-3a].service", &["pg@2.service", "pg@a.service"], &["pg@4.service", "pg@-.service"]),

@@ -63,8 +63,8 @@ pub fn expand<'d>(desired: &'d Desired, units: &BTreeSet<String>) -> Result<Expa
         let before = groups.len();
         groups.extend(units.iter().filter_map(of_pattern));
         let of_later = template(group).and_then(|template| named(group, pattern, template));
-        if groups.len() == before && of_later.is_none() {
-            lints.push(unused(group, pattern));
+        if groups.len() == before {
+            lints.push(unused(group, pattern, of_later.is_some()));
         }
         groups.extend(of_later);
     }
@@ -93,10 +93,14 @@ fn named(group: &Group, pattern: &Spanned<UnitName>, unit: UnitName) -> Option<G
     Some(own)
 }
 
-fn unused(group: &Group, pattern: &Spanned<UnitName>) -> Lint {
-    let message = format!("no loaded unit fits {}: group '{}' is nothing yet", pattern.value, group.name);
+fn unused(group: &Group, pattern: &Spanned<UnitName>, has_template: bool) -> Lint {
+    let (nothing, binds) = match has_template {
+        true => ("is for those that start later", ""),
+        false => ("is nothing yet", "; ringfence apply binds those that are loaded then"),
+    };
+    let message = format!("no loaded unit fits {}: group '{}' {nothing}", pattern.value, group.name);
     let list = Command::new("systemctl list-units --all").arg(pattern.value.as_str());
-    let hint = format!("{list} shows them; ringfence apply binds those that are loaded then");
+    let hint = format!("{list} shows them{binds}");
     Lint::new(LintKind::NoUnit, Some(&group.name), message).at(&pattern.origin).hint(hint)
 }
 

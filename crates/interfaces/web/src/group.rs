@@ -14,7 +14,7 @@ use monitor::{Descriptors, Task};
 use settings::{Fidelity, NamedSetting, Setting, Version};
 use system::Accounts;
 use units::hint::Command;
-use why::Kills;
+use why::{KernelKills, Kills};
 
 use crate::{
     api::groups::{
@@ -35,9 +35,9 @@ const KILLS: usize = 20;
 /// Groups whose tasks are remembered, each until another one is looked at.
 const LOOKED_AT: usize = 8;
 
-/// What tasks did before: their share of the time needs two looks.
+/// What tasks did before, as their share of the time needs two looks; and what the kernel's log had.
 #[derive(Debug, Default)]
-pub struct Looks(Mutex<Vec<Look>>);
+pub struct Looks(Mutex<Vec<Look>>, Mutex<KernelKills>);
 
 #[derive(Debug)]
 struct Look {
@@ -84,7 +84,9 @@ pub fn group(
     resizes.retain(|one| one.group == group);
     let resizes = resizes.split_off(resizes.len().saturating_sub(RESIZES));
     let accounts = Accounts::new();
-    let mut kills = Kills::of(host, state, name).of_group;
+    let mut kernel = looks.1.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kills = Kills::of(host, state, name, &mut kernel).of_group;
+    drop(kernel);
     let kills = kills.split_off(kills.len().saturating_sub(KILLS));
     let killed =
         |kill: &monitor::Kill| Kill { at_ms: kill.at, sentence: why::sentence(host, kill, &accounts) };

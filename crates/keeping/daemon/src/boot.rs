@@ -2,7 +2,7 @@
 //! order: a service that a layout names starts after the daemon has applied the layout, and a slice that gets CPUs of its own
 //! before that, as nothing makes a partition at a slice's start. And units start without a change that nobody confirmed.
 
-use std::{fs, io, path::Path};
+use std::{ffi::OsStr, fs, io, path::Path};
 
 use layout::{Desired, UnitName};
 use system::files::{Trust, read_layout};
@@ -62,14 +62,38 @@ pub fn order_units(root: &Path, to: &Path) -> io::Result<Vec<String>> {
 /// # Errors
 /// What can't be written.
 pub fn keep_out(root: &Path, early: &Path, boot: &str) -> io::Result<()> {
-    for (path, before) in apply::unsettled(&root.join("etc/systemd/system"), boot) {
+    let of_units = root.join("etc/systemd/system");
+    let unsettled = apply::unsettled(&of_units, boot);
+    for (path, before) in &unsettled {
         let (Some(directory), Some(name)) = (path.parent().and_then(Path::file_name), path.file_name())
         else {
             continue;
         };
-        let directory = early.join(directory);
-        fs::create_dir_all(&directory)?;
-        fs::write(directory.join(name), before.as_deref().unwrap_or(NOTHING))?;
+        let put = |directory: &OsStr, text: &str| {
+            let directory = early.join(directory);
+            fs::create_dir_all(&directory)?;
+            fs::write(directory.join(name), text)
+        };
+        put(directory, before.as_deref().unwrap_or(NOTHING))?;
+        // of a template it would go before the files that units of it have in /etc
+        let template = directory
+            .to_str()
+            .and_then(|directory| UnitName::of_file_name(directory.strip_suffix(".d")?).ok());
+        let Some(pattern) = template.filter(UnitName::is_pattern) else { continue };
+        for entry in fs::read_dir(&of_units)?.flatten() {
+            let own = entry.path().join(name);
+            let is_of_it = entry
+                .file_name()
+                .to_str()
+                .and_then(|one| one.strip_suffix(".d"))
+                .is_some_and(|one| pattern.fits(one));
+            if is_of_it
+                && !unsettled.contains_key(&own)
+                && let Ok(text) = fs::read_to_string(&own)
+            {
+                put(&entry.file_name(), &text)?;
+            }
+        }
     }
     Ok(())
 }

@@ -63,6 +63,8 @@ pub struct Counters {
     pub killed_on_the_machine: AtomicU64,
     /// Those of which it did not log why.
     pub killed_unknown: AtomicU64,
+    /// 1 once the kernel's log is read for these.
+    pub kills_are_read: AtomicU64,
     /// Gates of strict rules that came to answer.
     pub gates: AtomicU64,
     /// Gates that were late and were ended.
@@ -139,6 +141,7 @@ impl Counters {
             ("killed_at_a_limit", &self.killed_at_a_limit),
             ("killed_on_the_machine", &self.killed_on_the_machine),
             ("killed_unknown", &self.killed_unknown),
+            ("kills_are_read", &self.kills_are_read),
             ("gates", &self.gates),
             ("gates_late", &self.gates_late),
         ];

@@ -327,13 +327,19 @@ impl Division {
 
     /// Patterns of units that somebody has to look for.
     pub fn patterns_to_watch(&self) -> Vec<String> {
-        plan::patterns_without_file(&self.written).into_iter().map(ToString::to_string).collect()
+        plan::patterns_without_file(&self.desired).into_iter().map(ToString::to_string).collect()
     }
 
     /// Have units come since it was applied that it does not limit yet?
     pub fn has_new_units(&self, host: &Host) -> bool {
         let running = Running::new();
         let target = Target { host, system: &running };
+        // one that was undone, or that another one replaced, limits nobody
+        let in_effect =
+            apply::layout_in_effect(&self.state, target).ok().flatten().and_then(|head| head.rules);
+        if in_effect.is_none() || in_effect != self.rules {
+            return false;
+        }
         let groups = apply::status(&self.state, target).unwrap_or_default();
         apply::new_units(target, &self.desired, &groups).is_ok_and(|new| !new.is_empty())
     }

@@ -1,7 +1,11 @@
 //! Writes down which processes the kernel kills for want of memory: its log is a ring, and ends with the boot. A thread that sleeps
 //! until the kernel logs something; what was logged before its start is read then.
 
-use std::{os::unix::net::UnixStream, sync::Arc, time::Duration};
+use std::{
+    os::unix::net::UnixStream,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    time::Duration,
+};
 
 use apply::State;
 use kernel::{Host, Real};
@@ -15,7 +19,7 @@ use crate::{Counters, Error, failure_log::FailureLog, timespec::timespec, worker
 
 /// The kernel logs a kill in several lines.
 const SETTLE: Duration = Duration::from_millis(200);
-/// A log that failed is opened again after this time.
+/// A log that failed is read again after this time.
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// Starts the thread.
@@ -36,6 +40,7 @@ fn run(state: &State, counters: &Counters, stopped: &UnixStream) {
             );
         }
     };
+    counters.kills_are_read.store(1, Relaxed);
     let written = kill_log(state);
     let before: Vec<Kill> = written.all().unwrap_or_else(|failure| {
         error!("earlier kills: {failure}");

@@ -81,7 +81,9 @@ struct Daemon {
     /// Resizes elastic groups.
     elastic: Option<Worker<()>>,
     /// Looks for units that fit a pattern of the layout.
-    unit_watch: Option<UnitStates>,
+    unit_watch: Option<(Vec<String>, UnitStates)>,
+    /// Why units that came are not bound, if they are not.
+    not_bound: Option<String>,
     /// Writes down who is killed for want of memory.
     kills: Option<Worker<()>>,
     end: bool,
@@ -140,6 +142,7 @@ pub fn run(options: Options) -> Result<(), Error> {
         elastic: None,
         kills: None,
         unit_watch: None,
+        not_bound: None,
         end: false,
     };
     daemon.start()?;
@@ -273,10 +276,33 @@ impl Daemon {
         let Some(state) = self.state.clone().filter(|_| self.division.as_ref().is_some_and(has_new)) else {
             return;
         };
-        match division::try_lock(&state) {
-            Ok(Some(lock)) => self.apply_layout(&lock),
-            Ok(None) => self.apply_layout_later(state, "another change has ended"),
-            Err(failure) => error!("units that came are not bound: {failure}"),
+        // what is in the way ends: it is tried again
+        let Ok(Some(lock)) = division::try_lock(&state) else { return };
+        if !matches!(Division::unconfirmed(&state, host), Ok(None)) {
+            return;
+        }
+        let with = (host, &self.handle);
+        match self.division.as_mut().map(|division| self.schedules.apply(division, &lock, with)).transpose() {
+            Ok(applied) => {
+                self.not_bound = None;
+                self.report(applied.as_ref());
+            }
+            Err(refused) => {
+                let why = format!("units that came are not bound: {}", refused.summary);
+                if self.not_bound.as_ref() != Some(&why) {
+                    error!("{why}\n{}", refused.details.trim_end());
+                }
+                self.not_bound = Some(why);
+            }
+        }
+    }
+
+    /// Looks for units of the patterns that the layout has now.
+    fn watch_units(&mut self) {
+        let patterns = self.division.as_ref().map(Division::patterns_to_watch).unwrap_or_default();
+        if self.unit_watch.as_ref().map(|(of, _)| of.as_slice()).unwrap_or_default() != patterns {
+            let watch = UnitStates::of_patterns(patterns.clone(), self.handle.clone());
+            self.unit_watch = watch.map(|watch| (patterns, watch));
         }
     }
 
@@ -317,8 +343,7 @@ impl Daemon {
     /// The rules in force, for who shows what they lead to.
     fn share(&mut self) {
         self.share_rights();
-        let patterns = self.division.as_ref().map(Division::patterns_to_watch).unwrap_or_default();
-        self.unit_watch = UnitStates::of_patterns(patterns, self.handle.clone());
+        self.watch_units();
         if let Some(shared) = &self.watched {
             shared.follow(self.ruling());
         }
@@ -413,6 +438,7 @@ impl Daemon {
         if let Some(division) = &mut self.division
             && self.schedules.tick(division, self.classifier.host())
         {
+            self.watch_units();
             self.reread_hierarchies();
         }
         if let Some(why) = self.drift.is_time() {
@@ -568,7 +594,7 @@ impl Daemon {
     /// What is wrong now: a refused reload, a division that is not as applied.
     fn troubles(&self) -> Vec<String> {
         let troubles = self.not_in_effect().into_iter().chain(self.drift.troubles());
-        troubles.chain(self.schedules.trouble()).collect()
+        troubles.chain(self.schedules.trouble()).chain(self.not_bound.clone()).collect()
     }
 
     fn not_in_effect(&self) -> Vec<String> {

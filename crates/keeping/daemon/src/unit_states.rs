@@ -3,8 +3,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
 };
 
 use kernel::UnitError;
@@ -17,6 +17,8 @@ use crate::{
 };
 
 const EVERY: Duration = Duration::from_secs(1);
+/// How often the loop looks at units that it could not bind.
+const RARELY: Duration = Duration::from_secs(60);
 
 /// The thread's reason to go on.
 #[derive(Debug)]
@@ -32,7 +34,11 @@ impl UnitStates {
             let active = systemd::active(units)?;
             Ok(units.iter().map(|unit| (*unit).to_owned()).zip(active).collect::<BTreeMap<String, bool>>())
         };
-        let tell = move |_: &_, now: &BTreeMap<String, bool>| handle.send(Command::UnitStates(now.clone()));
+        let tell = move |before: &_, now: &BTreeMap<String, bool>| {
+            if now != before {
+                handle.send(Command::UnitStates(now.clone()));
+            }
+        };
         UnitStates::start(units, "schedules of units wait", ask, tell)
     }
 
@@ -40,15 +46,23 @@ impl UnitStates {
     pub fn of_patterns(patterns: Vec<String>, handle: Handle) -> Option<UnitStates> {
         let ask =
             |patterns: &[&str]| Ok(systemd::fitting(patterns)?.into_iter().collect::<BTreeSet<String>>());
+        // at once, and again in longer and longer times: a change that was under way, or systemd, may have been in the way
+        let again = Mutex::new((Instant::now(), EVERY));
         let tell = move |before: &BTreeSet<String>, now: &BTreeSet<String>| {
+            let mut again = again.lock().unwrap_or_else(PoisonError::into_inner);
             if !now.is_subset(before) {
+                *again = (Instant::now(), EVERY);
+            }
+            let (at, pause) = *again;
+            if at <= Instant::now() {
+                *again = (Instant::now() + pause, (pause * 2).min(RARELY));
                 handle.send(Command::UnitsCame);
             }
         };
         UnitStates::start(patterns, "units that come are not bound", ask, tell)
     }
 
-    /// `ask` answers about the names; `tell` gets the answer before and a new one.
+    /// `ask` answers about the names; `tell` gets the answer before and each one.
     fn start<T: Default + PartialEq + Send + 'static>(
         names: Vec<String>,
         failed: &'static str,
@@ -66,10 +80,8 @@ impl UnitStates {
             while weak.strong_count() > 0 {
                 match ask(&names) {
                     Ok(now) => {
-                        if now != before {
-                            tell(&before, &now);
-                            before = now;
-                        }
+                        tell(&before, &now);
+                        before = now;
                         failures.succeeded();
                     }
                     Err(error) => failures.fail(error),

@@ -179,15 +179,28 @@ pub fn reload(names: &[&str], patience: Duration) -> Result<(), UnitError> {
             let Ok(object) = object.and_then(|reply| reply.body().deserialize::<OwnedObjectPath>()) else {
                 continue;
             };
-            if systemd.get::<String>(object.as_str(), &interface(name), "ControlGroup").await?.is_empty() {
+            let group = systemd.get::<String>(object.as_str(), &interface(name), "ControlGroup").await;
+            if group.as_ref().is_ok_and(String::is_empty)
+                || group.is_err() && systemd.call("GetUnit", name).await.is_err()
+            {
                 continue;
             }
+            group?;
             let flag: bool = systemd.get(object.as_str(), &interface(name), FLAG).await?;
             let set =
                 systemd.call("SetUnitProperties", &(name, true, vec![(FLAG, Variant::from(flag))])).await;
-            set.map_err(|error| systemd.refusal("set what the unit's files say", &error))?;
+            if let Err(error) = set {
+                // one that ended meanwhile has no group any more
+                if systemd.call("GetUnit", name).await.is_err() {
+                    continue;
+                }
+                return Err(systemd.refusal("set what the unit's files say", &error));
+            }
             // the groups are changed before the next call is taken (manager_loop())
-            systemd.get::<String>(object.as_str(), UNIT, "ActiveState").await?;
+            let changed = systemd.get::<String>(object.as_str(), UNIT, "ActiveState").await;
+            if changed.is_err() && systemd.call("GetUnit", name).await.is_ok() {
+                changed?;
+            }
         }
         Ok(())
     })

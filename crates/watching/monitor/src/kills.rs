@@ -79,6 +79,8 @@ impl KernelLog {
     /// # Errors
     /// It can't be read.
     pub fn kills(&mut self) -> io::Result<Vec<Kill>> {
+        // the clock may have been set, and the log's stands still while the machine sleeps
+        self.reader.boot = boot();
         let mut record = vec![0; RECORD];
         loop {
             match self.log.read(&mut record) {

@@ -9,6 +9,9 @@ use settings::Controller;
 use system::Accounts;
 use units::{group_path, printable};
 
+/// More kills than a kernel's log has room for.
+const MOST: usize = 10_000;
+
 /// What the daemon wrote down, beside the history: lines of [`Kill`]. As the kernel's log, it is not everybody's to read.
 pub fn kill_log(state: &State) -> LineLog {
     LineLog::private(state.directory().join("kills"), "kills")
@@ -27,10 +30,30 @@ pub struct Kills {
     pub unread: Option<std::io::Error>,
 }
 
+/// The kernel's log for who looks again and again: each record is read once.
+#[derive(Debug, Default)]
+pub struct KernelKills {
+    log: Option<KernelLog>,
+    kills: Vec<Kill>,
+}
+
+impl KernelKills {
+    /// What it has had since the first look, oldest first; the last [`MOST`].
+    fn look(&mut self) -> std::io::Result<Vec<Kill>> {
+        let log = match &mut self.log {
+            Some(log) => log,
+            none => none.insert(KernelLog::open()?),
+        };
+        self.kills.extend(log.kills()?);
+        self.kills.drain(..self.kills.len().saturating_sub(MOST));
+        Ok(self.kills.clone())
+    }
+}
+
 impl Kills {
     /// All that is known.
-    pub fn of(host: &Host, state: &State, group: &GroupName) -> Kills {
-        let (log, unread) = match KernelLog::open().and_then(|mut log| log.kills()) {
+    pub fn of(host: &Host, state: &State, group: &GroupName, kernel: &mut KernelKills) -> Kills {
+        let (log, unread) = match kernel.look() {
             Ok(kills) => (kills, None),
             Err(error) => (Vec::new(), Some(error)),
         };

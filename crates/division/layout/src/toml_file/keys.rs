@@ -147,7 +147,8 @@ pub(crate) const GROUP: &[Key] = keys! {
     keep: Keep::schema,
     /// The group is this unit of systemd: its settings become properties of the unit, in a drop-in file, and hold over
     /// reloads, restarts and reboots. With *, ? or […] there is such a group for each unit that fits and is loaded at
-    /// `apply`, GROUP/UNIT without the unit's kind: db/postgresql@15-main of db.
+    /// `apply`, GROUP/UNIT without the unit's kind: db/postgresql@15-main of db. Units that start later have the same: of
+    /// NAME@*.service and PREFIX-*.slice from their start, of other patterns once ringfenced has seen them.
     #[takes(r#""postgresql@15-main.service" · "machine.slice" · "postgresql@*.service""#)]
     unit: String::schema,
     /// Groups in it.

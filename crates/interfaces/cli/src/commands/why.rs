@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, io::ErrorKind};
 
-use ::why::{Kills, sentence};
+use ::why::{KernelKills, Kills, sentence};
 use apply::{Resize, Resizes, Running, State, Target};
 use kernel::Host;
 use monitor::{Descriptors, Kill};
@@ -27,7 +27,8 @@ pub fn why(args: &args::Why, json: bool) -> Result<(), Failure> {
     let answer = why::why(&facts);
     let resizes = resizes(&state, &name.to_string());
     let latency = measured(&state, &name.to_string());
-    let Kills { of_group: kills, of_unknown, by_oomd, unread } = Kills::of(&host, &state, &name);
+    let Kills { of_group: kills, of_unknown, by_oomd, unread } =
+        Kills::of(&host, &state, &name, &mut KernelKills::default());
     if let Some(error) = unread.as_ref().filter(|error| error.kind() != ErrorKind::NotFound) {
         output::warning(&format!(
             "processes that were killed for want of memory are known as far as ringfenced wrote them down: the kernel's log can't be read ({error})\n\

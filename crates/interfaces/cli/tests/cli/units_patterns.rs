@@ -134,6 +134,13 @@ fn from_the_start(world: &Arc<World>) {
     );
     assert_eq!(template.desk.json("status --json {s}", 0)["new_units"], serde_json::json!([]));
     assert!(!template.drop_in("b").exists(), "it needs none");
+    killed_of_units(&template);
+    // what somebody gave one of them since is drift of the layout, which the next apply ends
+    systemctl(&["set-property", "--runtime", &template.unit("b"), "TasksMax=99"]);
+    template.desk.ends("status {d}/l.toml {s}", 3);
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    template.is_limited("b", "77");
+    systemctl(&["revert", &template.unit("b")]);
     // an apply changes all that run, and those to come
     template.desk.write("l.toml", &ALL.replace("77", "66"));
     template.desk.ends("apply {d}/l.toml {s}", 0);
@@ -209,6 +216,29 @@ fn stopped(world: &Arc<World>) {
     template.is_limited("a", "77");
     template.desk.ends("status {d}/l.toml {s}", 0);
     template.desk.ends("undo 0 {s}", 0);
+}
+
+/// Kills in a unit with a drop-in file of its own, and in one that its template limits, as ringfenced writes them down.
+fn killed_of_units(template: &Template) {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() * 1000;
+    let lines = ["a", "b", "b"].iter().zip(1..).map(|(instance, pid)| {
+        let group = show(&template.unit(instance), "ControlGroup");
+        serde_json::json!({
+            "boot": "x", "number": pid, "at": now + pid, "pid": pid, "comm": "sleep", "uid": 0, "resident": 1, "group": group,
+            "limited": group, "limit": 1, "with_group": false,
+        })
+        .to_string()
+    });
+    let lines: Vec<String> = lines.collect();
+    template.desk.write("state/kills/kills.jsonl", &lines.join("\n"));
+    let killed = template.desk.json("status --json {s}", 0)["killed"].clone();
+    let of = |name: &str| {
+        let name = template.desk.scene.fill(name);
+        let all = killed.as_array().unwrap();
+        all.iter().find(|one| one["group"] == name.as_str()).map(|one| one["processes"].as_u64().unwrap())
+    };
+    assert_eq!((of("{g}/{g}@a"), of("{g}/{g}@")), (Some(1), Some(2)), "{killed}");
+    fs::remove_dir_all(template.desk.path("state/kills")).unwrap();
 }
 
 /// Each user has a slice, as systemd-logind makes one: none may run a process without the limit.

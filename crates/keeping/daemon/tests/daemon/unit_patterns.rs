@@ -1,6 +1,8 @@
 //! Units that fit a pattern of the layout and start later: those that systemd has no file for are bound by the daemon.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command, time::Duration};
+
+use apply::{By, Meta, Running as System, State, Target};
 
 use crate::{
     Case,
@@ -37,7 +39,18 @@ fn bound() {
     daemon.signal(rustix::process::Signal::HUP);
     start(&units[2]);
     eventually("all have the new limit", || units.iter().all(|unit| limit(unit) == "66"));
-    run("systemctl", &["stop", &units[1]]);
+    // what was undone, or replaced by another layout, binds nobody
+    let state = State::open(world.directory.join("state")).unwrap();
+    let system = System::new();
+    let meta = Meta { by: By::caller(), what: "undo".to_owned(), ..Meta::default() };
+    let lock = state.lock(Duration::from_secs(60)).unwrap();
+    apply::undo(&lock, Target { host: &world.host, system: &system }, Some(0), &meta).unwrap();
+    drop(lock);
+    let last = format!("{group}-4.service");
+    start(&last);
+    std::thread::sleep(Duration::from_secs(5));
+    assert!(!["66", "77"].contains(&limit(&last).as_str()) && limit(&units[0]) != "66", "{}", daemon.log());
+    run("systemctl", &["stop", &last, &units[1]]);
     eventually("nothing is amiss", || !daemon.log().contains("ERROR"));
     daemon.end();
     units.iter().filter(|unit| **unit != units[1]).for_each(|unit| _ = run("systemctl", &["stop", unit]));
