@@ -1,6 +1,8 @@
 //! The daemon's one loop: process events, signals, requests of other threads and times, each in its turn. It starts with
 //! what is: the division, then every process that lives, and only then says that it is ready.
 
+mod later_units;
+
 use std::{
     fs::{File, OpenOptions},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
@@ -25,6 +27,8 @@ use rustix::{
 use system::ProcessReader;
 use tracing::{error, info, warn};
 
+use later_units::LaterUnits;
+
 use crate::{
     Applied, ConfigurationError, Counters, Division, Error, Handle, Options, ReloadResult, ReloadScope,
     alarm::Alarm,
@@ -46,7 +50,6 @@ use crate::{
     strict::Strict,
     takeover::Takeover,
     uevents::Uevents,
-    unit_states::UnitStates,
     watching,
     worker::Worker,
 };
@@ -80,10 +83,7 @@ struct Daemon {
     takeover: Option<Takeover>,
     /// Resizes elastic groups.
     elastic: Option<Worker<()>>,
-    /// Looks for units that fit a pattern of the layout.
-    unit_watch: Option<(Vec<String>, UnitStates)>,
-    /// Why units that came are not bound, if they are not.
-    not_bound: Option<String>,
+    later_units: LaterUnits,
     /// Writes down who is killed for want of memory.
     kills: Option<Worker<()>>,
     end: bool,
@@ -141,8 +141,7 @@ pub fn run(options: Options) -> Result<(), Error> {
         takeover: None,
         elastic: None,
         kills: None,
-        unit_watch: None,
-        not_bound: None,
+        later_units: LaterUnits::default(),
         end: false,
     };
     daemon.start()?;
@@ -266,43 +265,6 @@ impl Daemon {
                 self.report(applied.as_ref());
             }
             Err(refused) => self.not_applied(&refused.summary, refused.details.trim_end()),
-        }
-    }
-
-    /// Units that came after the apply have their limits, too.
-    fn bind_units(&mut self) {
-        let host = self.classifier.host();
-        let has_new = |division: &Division| division.is_applied() && division.has_new_units(host);
-        let Some(state) = self.state.clone().filter(|_| self.division.as_ref().is_some_and(has_new)) else {
-            return;
-        };
-        // what is in the way ends: it is tried again
-        let Ok(Some(lock)) = division::try_lock(&state) else { return };
-        if !matches!(Division::unconfirmed(&state, host), Ok(None)) {
-            return;
-        }
-        let with = (host, &self.handle);
-        match self.division.as_mut().map(|division| self.schedules.apply(division, &lock, with)).transpose() {
-            Ok(applied) => {
-                self.not_bound = None;
-                self.report(applied.as_ref());
-            }
-            Err(refused) => {
-                let why = format!("units that came are not bound: {}", refused.summary);
-                if self.not_bound.as_ref() != Some(&why) {
-                    error!("{why}\n{}", refused.details.trim_end());
-                }
-                self.not_bound = Some(why);
-            }
-        }
-    }
-
-    /// Looks for units of the patterns that the layout has now.
-    fn watch_units(&mut self) {
-        let patterns = self.division.as_ref().map(Division::patterns_to_watch).unwrap_or_default();
-        if self.unit_watch.as_ref().map(|(of, _)| of.as_slice()).unwrap_or_default() != patterns {
-            let watch = UnitStates::of_patterns(patterns.clone(), self.handle.clone());
-            self.unit_watch = watch.map(|watch| (patterns, watch));
         }
     }
 
@@ -594,7 +556,7 @@ impl Daemon {
     /// What is wrong now: a refused reload, a division that is not as applied.
     fn troubles(&self) -> Vec<String> {
         let troubles = self.not_in_effect().into_iter().chain(self.drift.troubles());
-        troubles.chain(self.schedules.trouble()).chain(self.not_bound.clone()).collect()
+        troubles.chain(self.schedules.trouble()).chain(self.later_units.trouble()).collect()
     }
 
     fn not_in_effect(&self) -> Vec<String> {

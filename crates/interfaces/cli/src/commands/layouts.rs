@@ -8,6 +8,7 @@ mod elastic;
 mod generations;
 mod history;
 mod isolation;
+mod killed;
 mod lines;
 mod machines_layout;
 mod picture;

@@ -1,0 +1,50 @@
+//! Processes of the layout's groups that were killed for want of memory, as ringfenced wrote them down.
+
+use ::why::kill_log;
+use answers::layouts::Killed;
+use apply::{GroupStatus, State};
+use kernel::Host;
+use layout::UnitName;
+use monitor::Kill;
+use settings::Controller;
+
+use crate::failure::Failure;
+
+/// Processes of these groups that ringfenced saw killed for want of memory since the last apply.
+pub(super) fn killed(state: &State, host: &Host, groups: &[GroupStatus]) -> Result<Vec<Killed>, Failure> {
+    let Some(since) = apply::last_done(state)?.map(|head| head.at * 1000) else { return Ok(Vec::new()) };
+    let mut killed: Vec<Killed> = Vec::new();
+    let kills = kill_log(state).all::<Kill>().unwrap_or_default();
+    for kill in kills.into_iter().filter(|kill| kill.at >= since) {
+        let Some(group) = kill.group.as_deref().and_then(|path| of_kill(host, groups, path)) else {
+            continue;
+        };
+        match killed.iter_mut().find(|one| one.group == group.group) {
+            Some(one) => (one.processes, one.last) = (one.processes + 1, kill),
+            None => killed.push(Killed { group: group.group.clone(), processes: 1, last: kill }),
+        }
+    }
+    Ok(killed)
+}
+
+/// The group of this path in the memory hierarchy, or the nearest one above it; of a unit that its template limits the template.
+fn of_kill<'g>(host: &Host, groups: &'g [GroupStatus], path: &str) -> Option<&'g GroupStatus> {
+    let at = host.hierarchy_of(Controller::Memory)?;
+    let directory = at.mount.join(at.below_mount(path)?);
+    let depth = |group: &GroupStatus| {
+        let own = group.directories.iter().filter(|own| directory.starts_with(own));
+        let own = own.map(|own| own.components().count());
+        let template = group.unit.as_ref().and_then(|unit| UnitName::of_file_name(&unit.name).ok());
+        let template = template.filter(UnitName::is_pattern);
+        let of_template = directory.ancestors().find(|above| {
+            let name = above.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| template.as_ref().is_some_and(|template| template.fits(name)))
+        });
+        own.chain(of_template.map(|above| above.components().count())).max()
+    };
+    groups
+        .iter()
+        .filter_map(|group| Some((depth(group)?, group)))
+        .max_by_key(|(depth, _)| *depth)
+        .map(|(_, group)| group)
+}
