@@ -130,6 +130,11 @@ impl UnitName {
         self.0 == unit || self.is_pattern() && self.template().is_none_or(|own| own.0 != unit) && is_so()
     }
 
+    /// Does it stand for all units of a kind?
+    pub fn is_of_all(&self) -> bool {
+        self.file_name().is_some_and(|file| !file.contains('.'))
+    }
+
     /// The name of which systemd reads drop-in files (`NAME.d`) for just the units that are meant: a template for its
     /// instances, and what ends in a dash or is a kind alone for all that begin or end so (systemd.unit(5)). `None` if
     /// there is none.

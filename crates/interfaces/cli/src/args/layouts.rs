@@ -136,7 +136,7 @@ pub struct Apply {
     /// With --dry-run: every step with its reason
     #[arg(long, short, requires = "dry_run")]
     pub verbose: bool,
-    /// Apply a layout without groups, which undoes everything that earlier layouts applied
+    /// Apply a layout without groups, which undoes everything that earlier layouts applied, or one with a pattern of all units (`*.service`)
     #[arg(long, short)]
     pub yes: bool,
     /// Undo it after this time, unless `ringfence confirm` comes first; such as 60, 60s or 5m

@@ -293,6 +293,13 @@ fn nobody(world: &Arc<World>) {
         says(&error, &["no loaded unit fits", "systemctl list-units --all"]);
     }
     assert!(!template.drop_in("a").exists());
+    // nobody means all of them
+    template.desk.write("l.toml", "[groups.{g}]\nunit = \"*.scope\"\npids.max = 9999\n");
+    let (code, _, error) = template.desk.run("apply {d}/l.toml {s}");
+    assert_eq!(code, 1, "{error}");
+    says(&error, &["*.scope is all of the machine", "nothing was changed", "ringfence apply --yes "]);
+    let (_, _, error) = template.desk.run("plan {d}/l.toml {s}");
+    says(&error, &["*.scope is all of the machine", "only with --yes"]);
 }
 
 fn slices_and_scopes(world: &Arc<World>) {

@@ -2,7 +2,7 @@
 
 use std::{os::unix::process::CommandExt, process::Command, time::Duration};
 
-use ::plan::{Lint, LintKind, Plan, SettingRequest};
+use ::plan::{Lint, LintKind, SettingRequest};
 use answers::layouts::{Confirmed, Done, Misplaced};
 use apply::{
     Again, By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Recovered, Running, State, Target,
@@ -11,10 +11,9 @@ use kernel::Host;
 use units::counted;
 
 use super::{
-    Layout,
     blocks::{nothing_to_do, on_this_machine},
     directory, history_of,
-    plan::{undoes_all, yes},
+    plan::{to_be_confirmed, yes},
     planned, read, rules, state, warn,
 };
 use crate::{
@@ -93,8 +92,10 @@ fn applied(args: &args::Apply) -> Result<Applied, Failure> {
     expected(lock.state(), args.expected)?;
     let plan = planned(&layout, &host, lock.state()).map_err(Failure::unchanged)?;
     warn(&plan, &layout);
-    if !args.yes && plan.empties(&layout.desired) {
-        return Err(emptied(&layout, &plan, &host));
+    if let Some(reason) = to_be_confirmed(&layout, &plan).filter(|_| !args.yes) {
+        output::error(&format!("{}\n", on_this_machine(&plan, &host, false)));
+        return Err(Failure::new(format!("{reason}; nothing was changed"))
+            .hint(format!("to do it: {}", yes(&layout))));
     }
     let what = format!("layout {}", args.named.as_deref().unwrap_or(layout.path).display());
     let (rules, file) = (layout.rules(), Some(apply::absolute(layout.path)));
@@ -120,12 +121,6 @@ fn applied(args: &args::Apply) -> Result<Applied, Failure> {
     let warned = plan.lints.iter().map(|lint| lint.message.clone()).collect();
     let outside = plan.lints.into_iter().filter(|lint| lint.kind == LintKind::Outside).collect();
     Ok(Applied { outcome, warned, outside, misplaced })
-}
-
-fn emptied(layout: &Layout<'_>, plan: &Plan, host: &Host) -> Failure {
-    output::error(&format!("{}\n", on_this_machine(plan, host, false)));
-    let message = format!("{}; nothing was changed", undoes_all(layout));
-    Failure::new(message).hint(format!("to do it: {}", yes(layout)))
 }
 
 /// The lock for changes; while it waits, it names the process that has it.

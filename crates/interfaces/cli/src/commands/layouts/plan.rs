@@ -1,6 +1,6 @@
 //! `plan`: what a layout would change, on this machine or on a described one.
 
-use ::plan::{Anybody, LintKind, MachineFacts, Observed, Problem};
+use ::plan::{Anybody, LintKind, MachineFacts, Observed, Plan, Problem};
 use answers::layouts::Planned;
 use apply::{Running, Target};
 use layout::Diagnostic;
@@ -33,12 +33,8 @@ fn here(args: &args::PlanArgs, layout: &Layout<'_>, as_json: bool) -> Result<(),
         return output::json_by_name(&Planned { plan, pending, misplaced });
     }
     warn(&plan, layout);
-    if plan.empties(&layout.desired) {
-        output::warning(&format!(
-            "{}\nhint: apply does it only with --yes: {}",
-            undoes_all(layout),
-            yes(layout)
-        ));
+    if let Some(reason) = to_be_confirmed(layout, &plan) {
+        output::warning(&format!("{reason}\nhint: apply does it only with --yes: {}", yes(layout)));
     }
     rules::warn(&misplaced, layout);
     if args.form == args::PlanForm::Cgset {
@@ -53,12 +49,20 @@ fn here(args: &args::PlanArgs, layout: &Layout<'_>, as_json: bool) -> Result<(),
     output::text(&format!("{pending}{shown}"))
 }
 
-/// What [`Plan::empties`] means, in words.
-pub fn undoes_all(layout: &Layout<'_>) -> String {
-    format!("{} has no groups: it undoes everything that earlier layouts applied", layout.path.display())
+/// What is a mistake more often than a wish, in words.
+pub fn to_be_confirmed(layout: &Layout<'_>, plan: &Plan) -> Option<String> {
+    let path = layout.path.display();
+    if plan.empties(&layout.desired) {
+        return Some(format!("{path} has no groups: it undoes everything that earlier layouts applied"));
+    }
+    layout.desired.groups.iter().find_map(|group| {
+        let unit = &group.demands.unit.as_ref().filter(|unit| unit.value.is_of_all())?.value;
+        let all = format!("{unit} is all of the machine, also what the system and your login need");
+        Some(format!("{path}: group '{}': {all}", group.name))
+    })
 }
 
-/// The command that applies a layout without groups.
+/// The command that applies such a layout.
 pub fn yes(layout: &Layout<'_>) -> Command {
     Command::ringfence("apply --yes").arg(layout.path.display().to_string())
 }
