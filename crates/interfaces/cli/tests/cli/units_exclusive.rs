@@ -362,7 +362,10 @@ fn shield(world: &Arc<World>) {
     let effective = || holds("", "cpuset.cpus.effective");
     let before = effective();
     let mut program = desk.spawn("shield 1 {s} -- sleep 1000");
-    desk.scene.until("the program in the shield", || !pids(of).is_empty());
+    // the kernel lists a process that comes in a moment before it gives it the group's CPUs
+    let has_cpu = |pid: u32| may_use(pid).is_some_and(|cpus| cpus.to_string() == "1");
+    desk.scene
+        .until("the program in the shield", || !pids(of).is_empty() && pids(of).into_iter().all(has_cpu));
     is_exclusive(of, of, (1, "root"), "after shield");
     stays_free(1);
     for verb in ["daemon-reload", "daemon-reexec"] {
