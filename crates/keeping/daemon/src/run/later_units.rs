@@ -31,7 +31,9 @@ impl Daemon {
         };
         // what is in the way ends: it is tried again
         let Ok(Some(lock)) = division::try_lock(&state) else { return };
-        if !matches!(Division::unconfirmed(&state, host), Ok(None)) {
+        // a change that had the lock may have bound them, or taken the layout back
+        let still = self.division.as_ref().is_some_and(has_new);
+        if !still || !matches!(Division::unconfirmed(&state, host), Ok(None)) {
             return;
         }
         let with = (host, &self.handle);
