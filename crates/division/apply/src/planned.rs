@@ -73,8 +73,8 @@ fn limited_by_template(target: Target<'_>, desired: &Desired, plan: &Plan) -> BT
     });
     // somebody may have given it something else since
     let is_as_wanted = |group: &&Group| {
-        let of_it = plan.steps.iter().filter(|step| step.group == group.name);
-        of_it.into_iter().all(|step| matches!(step.action, Action::WriteDropIn { .. }))
+        let mut of_it = plan.steps.iter().filter(|step| step.group == group.name);
+        of_it.all(|step| matches!(step.action, Action::WriteDropIn { .. }))
     };
     later.map(|(group, _)| group).filter(is_as_wanted).map(|group| group.name.clone()).collect()
 }

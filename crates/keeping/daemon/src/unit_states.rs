@@ -42,7 +42,7 @@ impl UnitStates {
         UnitStates::start(units, "schedules of units wait", ask, tell)
     }
 
-    /// Starts to look for units that fit one of these patterns; the loop is told when there are more.
+    /// Starts to look for units that fit one of these patterns; notifies the loop of new ones.
     pub fn of_patterns(patterns: Vec<String>, handle: Handle) -> Option<UnitStates> {
         let ask =
             |patterns: &[&str]| Ok(systemd::fitting(patterns)?.into_iter().collect::<BTreeSet<String>>());

@@ -38,7 +38,8 @@ pub fn counted<N: Display + PartialEq + From<u8>>(count: N, noun: &str) -> Strin
     format!("{count} {noun}{ending}")
 }
 
-/// Text in which the kernel wrote bytes as `mark` and so many digits: mountinfo a space as `\040`, its log a backslash as `\x5c`.
+/// Decodes bytes that the kernel escapes as `mark` and a fixed number of digits: a space in mountinfo as `\040`, a backslash in its log
+/// as `\x5c`.
 ///
 /// ```
 /// assert_eq!(units::unescaped(r"a\040b", r"\", 3, 8), "a b");

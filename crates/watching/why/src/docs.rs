@@ -84,7 +84,7 @@ boots and of the time before it started. Its unit may not read the log unless yo
 `ProtectKernelLogs=no`, `CapabilityBoundingSet=CAP_SYSLOG` and `DeviceAllow=/dev/kmsg r`. `status` counts those since the last apply, `ringfence web` lists them, and of the metric
 `ringfence_killed_processes_total` kills at a group's limit and on the whole machine are two series. The kernel logs the group of at most
 ten kills in five seconds; of how many it did not is said. Processes that kill(2) ended are not listed; how many of the group
-systemd-oomd ended is said apart.
+systemd-oomd ended is shown separately.
 
 Of a group with isolated CPUs ([isolation.md](isolation.md)) a note says how often interrupts and softirqs came to them in that
 time, with the most frequent: no time of its tasks is counted for these. [`ringfence isolate check`](isolate-check.md) counts more.

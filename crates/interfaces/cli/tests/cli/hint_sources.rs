@@ -79,7 +79,7 @@ const SOURCES: &[(&str, &str, Covered)] = &[
     ("interfaces/cli/src/commands/layouts/machines_layout.rs", "ringfence check", Run("a machine's layout with errors is checked")),
     ("interfaces/cli/src/commands/layouts/plan.rs", "ringfence apply --yes", Run("what the plan of a layout without groups undoes is undone")),
     ("interfaces/cli/src/commands/layouts/rules.rs", "ringfence classify --rules", Run("a layout in a directory is followed by the command that plan, apply and status print")),
-    ("interfaces/cli/src/commands/layouts/status.rs", "ringfence why", Run("what ringfenced wrote down of a kill is told when the kernel's log has it no more")),
+    ("interfaces/cli/src/commands/layouts/status.rs", "ringfence why", Run("a kill that ringfenced recorded is shown after the kernel's log has lost it")),
     ("interfaces/cli/src/commands/layouts/status.rs", "ringfence plan", Words("its text is compared in the trial of rules that changed, and a plan changes nothing")),
     ("interfaces/cli/src/commands/layouts/status.rs", "ringfence apply", Run("a unit that came after the apply is bound")),
     ("interfaces/cli/src/commands/layouts/status.rs", "ringfence freeze", Run("a process that runs beside its frozen group is frozen too")),

@@ -18,8 +18,8 @@ use crate::{
 pub const ROWS: &[Row] = &[
     row("each process that was killed for want of memory is named with its group and limit", by_name),
     row("those that go with their whole group are named, too", whole_group).needs(&[Need::V2("memory")]),
-    row("what ringfenced wrote down of a kill is told when the kernel's log has it no more", written),
-    row("whom systemd-oomd ended is told apart", by_oomd).needs(&[Need::V2("memory")]),
+    row("a kill that ringfenced recorded is shown after the kernel's log has lost it", written),
+    row("kills by systemd-oomd are counted separately", by_oomd).needs(&[Need::V2("memory")]),
 ];
 
 /// The kernel says ten times in this time why it kills.
