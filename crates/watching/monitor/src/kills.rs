@@ -197,8 +197,9 @@ impl Reader {
         let end = format!(",task={comm},pid={pid},uid={uid}");
         let victim = scene.victim.as_deref().and_then(|victim| victim.strip_suffix(&end)).and_then(groups);
         let (limited, group) = victim.map_or((None, None), |(limited, group)| (limited, Some(group)));
-        let full = |(used, limit): (u64, u64)| (used >= limit).then_some(limit);
-        let limit = scene.memory.and_then(full).or_else(|| scene.both.and_then(full));
+        // pages may have become free between the refusal and the line
+        let both = scene.memory.into_iter().chain(scene.both);
+        let limit = both.min_by_key(|(used, limit)| limit.saturating_sub(*used)).map(|(_, limit)| limit);
         let mut kill = Kill {
             boot: self.id.clone(),
             number,
@@ -293,9 +294,13 @@ mod tests {
             limit: Some(Bytes(24576 * 1024)),
             with_group: false,
         };
-        assert_eq!(first, expected);
+        assert_eq!(&first, &expected);
         // the kernel limits how often it says why
         assert_eq!((second.pid, second.group, second.limited, second.limit), (14299, None, None, None));
+        // pages became free before the line was written
+        let [freed, _] =
+            read(&LOG.replace("{p}", "6").replace("usage 24576kB", "usage 24448kB")).try_into().unwrap();
+        assert_eq!(freed.limit, first.limit);
         // a program may write the same into the log
         assert_eq!(read(&LOG.replace("{p}", "12")), []);
     }
