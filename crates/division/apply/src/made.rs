@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use kernel::Listing;
 use plan::{Action, Place};
 use settings::Version;
 use units::group_path;
@@ -72,8 +73,10 @@ impl Changed {
         for record in records {
             add(&mut own, record, target);
         }
+        let listing = Listing::new(target.host);
         let changed = own.into_iter().filter_map(|(place, inodes)| {
-            let now = inode(&place, target);
+            let at = target.host.hierarchies().get(place.hierarchy);
+            let now = at.and_then(|at| listing.inode(at, &place.path));
             let same = inodes.iter().all(|inode| now == Some(*inode));
             (!same).then_some((place, (inodes, now)))
         });

@@ -1,10 +1,7 @@
 //! Which groups there are, for a command that asks about many of them: a directory in which several are looked for is listed
 //! once. As old as its first questions.
 
-use std::{
-    cell::RefCell,
-    collections::{HashMap, HashSet},
-};
+use std::{cell::RefCell, collections::HashMap};
 
 use rustix::io::Errno;
 use units::group_path;
@@ -23,8 +20,8 @@ pub struct Listing<'h> {
 enum Directory {
     /// How many groups in it were looked for.
     Asked(usize),
-    /// The names of all groups in it.
-    Listed(HashSet<String>),
+    /// The names of all groups in it, with their inode numbers.
+    Listed(HashMap<String, u64>),
 }
 
 impl<'h> Listing<'h> {
@@ -35,23 +32,36 @@ impl<'h> Listing<'h> {
 
     /// Is there such a group?
     pub fn holds(&self, at: &Hierarchy, path: &str) -> bool {
-        let Some(above) = group_path::parent(path) else { return self.host.kernel().exists(at, path) };
+        self.listed(at, path).map_or_else(|| self.host.kernel().exists(at, path), |inode| inode.is_some())
+    }
+
+    /// The inode number of its directory, if there is such a group.
+    pub fn inode(&self, at: &Hierarchy, path: &str) -> Option<u64> {
+        self.listed(at, path).unwrap_or_else(|| self.host.kernel().inode(at, path).ok())
+    }
+
+    /// The same if its directory's parent is listed, or worth it.
+    fn listed(&self, at: &Hierarchy, path: &str) -> Option<Option<u64>> {
+        let above = group_path::parent(path)?;
         let mut directories = self.directories.borrow_mut();
         let directory = directories.entry((at.id, above.to_owned())).or_insert(Directory::Asked(0));
         if let Directory::Asked(count) = directory {
             if *count < SINGLE {
                 *count += 1;
-                return self.host.kernel().exists(at, path);
+                return None;
             }
             let names = match self.host.kernel().children_by_inode(at, above) {
-                Ok(names) => names.into_iter().map(|(name, _)| name).collect(),
-                Err(Errno::NOENT | Errno::NODEV) => HashSet::new(),
+                Ok(names) => names.into_iter().collect(),
+                Err(Errno::NOENT | Errno::NODEV) => HashMap::new(),
                 // it may be looked into, and not listed
-                Err(_) => return self.host.kernel().exists(at, path),
+                Err(_) => return None,
             };
             *directory = Directory::Listed(names);
         }
-        matches!(directory, Directory::Listed(names) if names.contains(group_path::name(path)))
+        match directory {
+            Directory::Listed(names) => Some(names.get(group_path::name(path)).copied()),
+            Directory::Asked(_) => None,
+        }
     }
 
     /// As [`Host::seats`].
