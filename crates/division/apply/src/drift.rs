@@ -145,6 +145,27 @@ pub enum Drift {
         /// The processes with some threads there, ascending.
         split: Vec<Split>,
     },
+    /// On v1, processes of the group are in another group in some hierarchies: the other one's limits hold for them there.
+    InOther {
+        /// Each hierarchy's controllers.
+        controllers: Vec<String>,
+        /// The other group.
+        group: String,
+        /// The processes, ascending.
+        processes: Vec<u32>,
+        /// How many processes are in the group in any hierarchy.
+        of: usize,
+    },
+}
+
+impl Drift {
+    /// The other group that processes are in, and these.
+    pub fn in_other(&self) -> Option<(&str, &[u32])> {
+        match self {
+            Drift::InOther { group, processes, .. } => Some((group, processes)),
+            _ => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Drift {
@@ -212,12 +233,7 @@ impl std::fmt::Display for Drift {
                 file.display()
             ),
             Drift::Knob { instance, requested, actual, is_new: false, writers, .. } => {
-                write!(f, "{instance}: applied {requested}, now {actual}")?;
-                match writers.as_slice() {
-                    [] => Ok(()),
-                    [one] => write!(f, "; {one} sets it too"),
-                    more => write!(f, "; {} set it too", more.join(" and ")),
-                }
+                write!(f, "{instance}: applied {requested}, now {actual}{}", also_set_by(writers))
             }
             Drift::Knob { instance, requested, actual, is_new: true, .. } => {
                 write!(f, "{instance} came since it was applied: {actual}, to be {requested}")
@@ -226,7 +242,18 @@ impl std::fmt::Display for Drift {
             Drift::Outside { directory, processes, of, split } => {
                 f.write_str(&outside(directory, processes, *of, split))
             }
+            Drift::InOther { controllers, group, processes, of } => {
+                f.write_str(&in_other(controllers, group, processes, *of))
+            }
         }
+    }
+}
+
+fn also_set_by(writers: &[String]) -> String {
+    match writers {
+        [] => String::new(),
+        [one] => format!("; {one} sets it too"),
+        more => format!("; {} set it too", more.join(" and ")),
     }
 }
 
@@ -240,11 +267,7 @@ fn or_renamed(alike: &[PathBuf]) -> String {
 }
 
 fn outside(directory: &Path, processes: &[u32], of: usize, split: &[Split]) -> String {
-    let are = |outside: &[u32]| if outside.len() == 1 { "is" } else { "are" };
-    let whole = (!processes.is_empty()).then(|| {
-        let all = units::counted(of, "process");
-        (format!("{} of {all} {}", processes.len(), are(processes)), processes)
-    });
+    let whole = (!processes.is_empty()).then(|| (some_of(processes, of), processes));
     let in_part = split.iter().map(|Split { process, outside, of }| {
         let who = format!("{} of {of} threads of process {process} {}", outside.len(), are(outside));
         (who, outside.as_slice())
@@ -254,6 +277,25 @@ fn outside(directory: &Path, processes: &[u32], of: usize, split: &[Split]) -> S
         format!("{who} not in {directory}: what is set there does not hold for {}", few(numbers))
     });
     all.collect::<Vec<String>>().join("; ")
+}
+
+fn in_other(controllers: &[String], group: &str, processes: &[u32], of: usize) -> String {
+    format!(
+        "{} in group '{}' of {}, whose limits hold there for {}",
+        some_of(processes, of),
+        units::printable(group),
+        controllers.join(", "),
+        few(processes)
+    )
+}
+
+/// `2 of 5 processes are`.
+fn some_of(processes: &[u32], of: usize) -> String {
+    format!("{} of {} {}", processes.len(), units::counted(of, "process"), are(processes))
+}
+
+fn are(numbers: &[u32]) -> &'static str {
+    if numbers.len() == 1 { "is" } else { "are" }
 }
 
 /// The first of them.

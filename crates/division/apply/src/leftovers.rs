@@ -13,7 +13,7 @@ use std::{
 };
 
 use kernel::{GroupName, Seat};
-use plan::{Action, Coverage, Dropped, Lint, LintKind, Outsider, Owned, Place, Plan, Step, target_key};
+use plan::{Action, Coverage, Dropped, Lint, LintKind, Owned, Place, Plan, Step, target_key};
 use settings::{CpuMax, Version};
 use units::{CpuSet, group_path};
 

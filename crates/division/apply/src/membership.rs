@@ -13,7 +13,7 @@ use crate::{
     Error, Target,
     entry::Entry,
     journal::Journal,
-    performer::{Performer, not_mounted, unwritable},
+    performer::{self, Performer, not_mounted, unwritable},
 };
 
 /// How often the processes are looked at again, as they may have forked meanwhile.
@@ -162,6 +162,43 @@ pub(crate) fn threads(host: &Host, processes: &BTreeSet<u32>) -> BTreeMap<u32, V
 pub(crate) fn may_leave(host: &Host, from: &str, place: &Place) -> bool {
     let base = host.hierarchies().get(place.hierarchy).map(|at| host.base(at).path().to_owned());
     from.is_empty() || base.as_deref() == Some(from) || group_path::is_below(&place.path, from)
+}
+
+/// Is a process in that group of a hierarchy by somebody's choice between groups? Not in one of systemd or of a container
+/// manager.
+pub(crate) fn is_chosen(host: &Host, at: &Hierarchy, path: &str) -> bool {
+    let group = GroupName::new(&host.named(at, path));
+    group.is_ok_and(|group| kernel::refuse_foreign(&group, kernel::Change::Enter).is_ok())
+}
+
+/// Does the group at a place have a directory in another hierarchy that stays?
+pub(crate) fn stays_elsewhere(host: &Host, place: &Place, goes: impl Fn(&Place) -> bool) -> bool {
+    let Some(at) = host.hierarchies().get(place.hierarchy) else { return false };
+    let group = performer::name(&host.named(at, &place.path));
+    let others = host.hierarchies().iter().filter(|other| other.id != at.id).map(|other| Place {
+        hierarchy: other.id,
+        path: group.below(host.base(other).path()),
+        version: other.version,
+    });
+    others
+        .into_iter()
+        .any(|other| !goes(&other) && host.kernel().exists(&host.hierarchies()[other.hierarchy], &other.path))
+}
+
+/// Processes that leave a place for the nearest group above that does not go, too.
+pub(crate) fn to_above(
+    target: Target<'_>,
+    place: &Place,
+    tasks: &[u32],
+    goes: impl Fn(&Place) -> bool,
+) -> Vec<Outsider> {
+    let goes = |path: &str| goes(&Place { path: path.to_owned(), ..place.clone() });
+    let above = group_path::branch(&place.path).skip(1).find(|above| !goes(above)).unwrap_or("");
+    let outsider = |pid: &u32| {
+        let started = target.system.started(*pid).ok()?;
+        Some(Outsider { thread: *pid, started, from: above.to_owned() })
+    };
+    tasks.iter().filter_map(outsider).collect()
 }
 
 /// What is to be moved into a place for a group.

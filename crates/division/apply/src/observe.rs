@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use kernel::{Hierarchy, Seat};
+use kernel::{Hierarchy, Listing, Seat};
 use plan::{Need, Observed, Owned, SeenGroup, SeenHierarchy};
 use settings::{Controller, Reach, Version};
 use units::group_path;
@@ -27,7 +27,13 @@ pub fn hierarchies(target: Target<'_>) -> Observed {
         groups: Default::default(),
     };
     let outside = |path: &str| host.kernel().outside(Path::new(path)).ok();
+    let of_cpu = host.hierarchy_of(Controller::Cpu).filter(|at| at.version == Version::V1);
+    let is_without = |at: &Hierarchy| {
+        let files = host.kernel().files(at, "").unwrap_or_default();
+        !files.is_empty() && !files.iter().any(|file| file.starts_with("cpu.rt_"))
+    };
     Observed {
+        no_realtime_budgets: of_cpu.is_some_and(is_without),
         hierarchies: host.hierarchies().iter().map(seen).collect(),
         hostname: outside("/proc/sys/kernel/hostname").map(|name| name.trim_end().to_owned()),
         ..Observed::default()
@@ -105,6 +111,7 @@ fn cpu_files(root: Vec<String>) -> BTreeSet<String> {
 
 struct Looking<'t> {
     target: Target<'t>,
+    listing: Listing<'t>,
     /// The files of a group other than the root, by hierarchy: on v1 they are the same for all.
     listed: Vec<Option<GroupFiles>>,
     /// The last group that was not there, by hierarchy: none is in it either.
@@ -114,7 +121,8 @@ struct Looking<'t> {
 impl<'t> Looking<'t> {
     fn new(target: Target<'t>) -> Looking<'t> {
         let count = target.host.hierarchies().len();
-        Looking { target, listed: (0..count).map(|_| None).collect(), missing: vec![None; count] }
+        let listing = Listing::new(target.host);
+        Looking { target, listing, listed: (0..count).map(|_| None).collect(), missing: vec![None; count] }
     }
 
     fn look(&mut self, at: &Hierarchy, need: &Need, seen: &mut SeenHierarchy) {
@@ -126,7 +134,7 @@ impl<'t> Looking<'t> {
         }
         // owners prove that a group exists; before the first of them a listing is needed, which is not made in vain
         let known = need.owners && self.listed[at.id].is_some();
-        let exists = known || kernel.exists(at, path);
+        let exists = known || self.listing.holds(at, path);
         let (directory, owners) =
             if need.owners && exists { self.owners(at, path, need) } else { Default::default() };
         if directory.is_none() && (!exists || known && !kernel.exists(at, path)) {

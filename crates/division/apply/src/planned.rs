@@ -10,8 +10,8 @@ use std::{
 use kernel::{Change, GroupName, Hierarchy, Host, Seat};
 use layout::{Desired, Group, Origin, UnitName};
 use plan::{
-    Action, Coverage, Expansion, Lint, LintKind, Observed, Outsider, People, Place, Plan, Problem, SeenUnit,
-    Step,
+    Action, Coverage, Expansion, Lint, LintKind, Observed, Outsider, People, Place, Placed, Plan, Problem,
+    SeenUnit, Step,
 };
 use settings::{Facts, Version};
 use topology::Machine;
@@ -20,7 +20,7 @@ use units::{CpuSet, group_path, hint::Command};
 use crate::{
     Earlier, Target, isolation,
     leftovers::{foresee, leftovers, lists_behind, of_partition, widen},
-    membership::{Membership, may_leave, outsiders},
+    membership::{Membership, is_chosen, may_leave, outsiders},
     observe::{hierarchies, observe, observe_all_owners},
 };
 
@@ -351,27 +351,34 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
     if host.hierarchies().len() < 2 {
         return;
     }
-    let places = plan::places(desired, observed);
+    let all = plan::places(desired, observed);
     let mut directories = Directories::new(host, observed);
-    let seats = places.iter().map(|(group, own)| (group, own, directories.seats(group)));
+    let seats = all.iter().map(|placed| (placed, directories.seats(&placed.group)));
     // where its only directory is all that the layout wants nobody can be in a part of it
     let is_whole = |own: &[Place], seats: &[Seat<'_>]| match seats {
         [] => true,
         [seat] => own.iter().all(|place| (place.hierarchy, &place.path) == (seat.at.id, &seat.path)),
         _ => false,
     };
-    let existing: Vec<_> = seats.filter(|(_, own, seats)| !is_whole(own, seats)).collect();
+    let existing: Vec<_> = seats.filter(|(placed, seats)| !is_whole(&placed.places, seats)).collect();
     if existing.is_empty() {
         return;
     }
     // v2 takes no process beside groups that have controllers
-    let on_v2 = places.iter().flat_map(|(_, own)| own).filter(|place| place.version == Version::V2);
+    let on_v2 = all.iter().flat_map(|placed| &placed.places).filter(|place| place.version == Version::V2);
     let above = |place: &Place| group_path::ancestors(&place.path).map(str::to_owned).collect::<Vec<_>>();
     let parents: BTreeSet<String> = on_v2.flat_map(above).collect();
     let takes_tasks = |place: &&Place| place.version == Version::V1 || !parents.contains(&place.path);
     let mut membership = Membership::scan(host);
-    for (group, own, seats) in existing {
+    for (Placed { group, places: own, named }, mut seats) in existing {
+        // in the others who lives is seen by the scan: a list of each takes as long as all else
+        let is_named = |seat: &Seat<'_>| named.iter().any(|place| place.hierarchy == seat.at.id);
+        match seats.iter().any(is_named) {
+            true => seats.retain(is_named),
+            false => seats.truncate(1),
+        }
         let _ = (0..LOOKS).any(|_| membership.add_listed(host, group, &seats).is_empty());
+        let mut others: BTreeMap<(u32, String), Vec<&Place>> = BTreeMap::new();
         for place in own.iter().filter(takes_tasks) {
             let tasks = alive_outside(target, &mut membership, (group, &seats), place);
             let at = &host.hierarchies()[place.hierarchy];
@@ -383,20 +390,29 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
                 let action = Action::MoveTasks { place: place.clone(), tasks };
                 plan.steps.push(Step::new(group.clone(), action, why));
             }
-            let outside = membership.outside(host, group, place);
-            for (pid, from) in outside.iter().filter(|(_, from)| !may_leave(host, from, place)) {
-                let message = format!(
-                    "process {pid} of group '{group}' is in group '{}' of the {} hierarchy and stays there: what the layout limits there does not hold for it",
-                    host.named(at, from),
-                    at.label()
-                );
-                let is_from = |place: &Place| place.hierarchy == at.id && place.path == *from;
-                let other = places.iter().find(|(_, own)| own.iter().any(is_from));
-                let hint = back_together(host, *pid, (group, own), other);
-                plan.lints.push(Lint::new(LintKind::Outside, Some(group), message).hint(hint));
+            let mut outside = membership.outside(host, group, place);
+            let counts = |from: &str| named.contains(place) || is_chosen(host, at, from);
+            outside.retain(|(_, from)| !may_leave(host, from, place) && counts(from));
+            for (pid, from) in outside {
+                others.entry((pid, host.named(at, &from))).or_default().push(place);
             }
         }
+        for ((pid, from), places) in others {
+            let (labels, noun) = of_hierarchies(host, &places);
+            let message = format!(
+                "process {pid} of group '{group}' is in group '{from}' of the {labels} {noun} and stays there: what the layout limits there does not hold for it"
+            );
+            let other = all.iter().find(|other| other.group.to_string() == from);
+            let hint = back_together(host, pid, (group, own), other);
+            plan.lints.push(Lint::new(LintKind::Outside, Some(group), message).hint(hint));
+        }
     }
+}
+
+fn of_hierarchies(host: &Host, places: &[&Place]) -> (String, &'static str) {
+    let labels = places.iter().filter_map(|place| host.hierarchies().get(place.hierarchy));
+    let labels: Vec<String> = labels.map(Hierarchy::label).collect();
+    (labels.join(", "), if labels.len() == 1 { "hierarchy" } else { "hierarchies" })
 }
 
 /// The processes of a group that a step would move into a place, looked at again as long as all that were seen ended.
@@ -424,10 +440,10 @@ fn back_together(
     host: &Host,
     pid: u32,
     (group, own): (&GroupName, &[Place]),
-    other: Option<&(GroupName, Vec<Place>)>,
+    other: Option<&Placed>,
 ) -> String {
     let to = |group: &GroupName| Command::ringfence("move").group(group).arg(pid.to_string()).to_string();
-    let Some((other, others)) = other else { return to(group) };
+    let Some(Placed { group: other, places: others, .. }) = other else { return to(group) };
     let is_in = |places: &[Place], at: &Hierarchy| places.iter().any(|place| place.hierarchy == at.id);
     let rest = host.hierarchies().iter().filter(|at| is_in(own, at) && !is_in(others, at));
     let labels: Vec<String> = rest.map(Hierarchy::label).collect();

@@ -6,7 +6,7 @@ use kernel::{GroupName, Hierarchy};
 use settings::Version;
 use units::group_path;
 
-use crate::{State, Target, status::applied_groups};
+use crate::{State, Target, membership::is_chosen, status::applied_groups};
 
 /// A group in which a process stays, in a v1 hierarchy that another group of it is not in.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -33,9 +33,7 @@ pub fn stays_in(target: Target<'_>, state: &State, group: &GroupName, pid: u32, 
             continue;
         }
         let name = host.named(at, &path);
-        let is_ours = GroupName::new(&name)
-            .is_ok_and(|name| kernel::refuse_foreign(&name, kernel::Change::Enter).is_ok());
-        if !is_ours {
+        if !is_chosen(host, at, &path) {
             continue;
         }
         if below(at, beside).as_ref() == Some(&path) {

@@ -162,9 +162,18 @@ Both ways of writing are the same, and may be mixed. A parent that is only part 
 with a slash before it, `[groups."/machine/x"]`, begins at the hierarchy's own root instead of the place where
 Ringfence's groups live.
 
-The limits of a group hold for the groups in it, too. On cgroup v1, where each controller may have a hierarchy of its own,
-a group is therefore made in every hierarchy in which one of the layout's groups above it has something set; its cpuset
-gets the CPUs and memory nodes of the group above.
+The limits of a group hold for the groups in it, too.
+
+On cgroup v1 each controller may have a hierarchy of its own. There a group is still one set of processes, as on v2: it is made in every
+hierarchy with a controller, whatever it sets, so that no other group's limits hold for its processes and all that they use is counted.
+There are three exceptions. Where all groups are in `cpuset`, the CPU lists of those above could not shrink, so that a group is there only if it or a group above it has
+CPUs or memory nodes. Where the kernel has real-time budgets (CONFIG_RT_GROUP_SCHED), a group of `cpu` without one refuses real-time tasks, so
+that a group is there only if it or a group above it sets something of `cpu`. And a group that a rule names for some controllers only
+is where its settings are. A process that is in another group in one of the hierarchies is drift, also in those that the group
+is not in: `status` names both groups. Groups of libcgroup's files are in the controllers that they name.
+
+In `cpu` each group has a share of its own (`cpu.weight`, 100 by default), however many processes it has: processes that ran beside
+those of all others before share it from then on, as on v2.
 
 ## Rules and templates
 

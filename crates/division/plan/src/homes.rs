@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use layout::{CpuDemand, Demands, Desired, Group, Origin, Subsystem};
+use layout::{Controllers, CpuDemand, Demands, Desired, Group, Origin, Subsystem, Target};
 use settings::{Controller, GroupName, NamedSetting, Side, Version};
 use units::group_path;
 
-use crate::{Action, Lint, LintKind, Observed, Place, Problem, Step, unit_place};
+use crate::{Action, Lint, LintKind, Observed, Place, Problem, SeenHierarchy, Step, unit_place};
 
 /// A group with its directories.
 #[derive(Debug)]
@@ -37,8 +37,9 @@ pub(crate) fn homes<'d>(
     observed: &Observed,
     problems: &mut Vec<Problem>,
 ) -> Vec<Home<'d>> {
+    let divided = |group: &Group| is_divided(desired, group);
     let mut homes: Vec<Home<'d>> =
-        desired.groups.iter().map(|group| home(group, observed, problems)).collect();
+        desired.groups.iter().map(|group| home(group, divided(group), observed, problems)).collect();
     for (hierarchy, place) in below_limits(&homes, observed) {
         homes[place.0].has_cpuset |= observed.hierarchy_of(Controller::Cpuset) == Some(hierarchy);
         homes[place.0].places.insert(hierarchy, place.1);
@@ -134,7 +135,7 @@ fn of_unit<'d>(
     Home { group, places, named, has_cpuset: has_cpuset(&group.demands) }
 }
 
-fn home<'d>(group: &'d Group, observed: &Observed, problems: &mut Vec<Problem>) -> Home<'d> {
+fn home<'d>(group: &'d Group, divided: bool, observed: &Observed, problems: &mut Vec<Problem>) -> Home<'d> {
     if let Some(unit) = &group.demands.unit {
         return of_unit(group, unit_place::place(group, unit, observed, problems), observed, problems);
     }
@@ -171,8 +172,12 @@ fn home<'d>(group: &'d Group, observed: &Observed, problems: &mut Vec<Problem>) 
     if is_elastic(&group.demands) {
         at.extend(counted(observed));
     }
-    if at.is_empty() {
-        at = anywhere(observed, core);
+    let v2 = observed.hierarchies.iter().position(|at| at.version == Version::V2);
+    let requests_nothing = at.is_empty();
+    at.extend(v2.filter(|_| requests_nothing));
+    // the core's files are v2's first
+    if requests_nothing && !(core && v2.is_some()) || !group.demands.only_named && !divided {
+        at.extend(shared(observed));
     }
     let places = at.into_iter().filter_map(|at| Some((at, observed.place(at, &group.name)?))).collect();
     Home { group, places, named, has_cpuset: has_cpuset(&group.demands) }
@@ -212,19 +217,34 @@ fn wanted(group: &Group) -> Vec<(Controller, Origin)> {
     wanted
 }
 
-/// A group that requests nothing is made where tasks can be put into it: on v2, and in all v1 hierarchies with a
-/// controller but that of cpusets, which take no task before they have CPUs. The core's files are v2's first.
-fn anywhere(observed: &Observed, core: bool) -> BTreeSet<usize> {
-    let takes_tasks = |hierarchy: &usize| {
-        let at = &observed.hierarchies[*hierarchy];
-        let of_v1 = !at.controllers.is_empty() && !at.controllers.contains(&Controller::Cpuset);
-        at.version == Version::V2 || of_v1
+/// The v1 hierarchies that a group is in whatever it asks for, so that its processes are one set, as on v2: limits of another
+/// group can't hold for them in one of them, and each counts for the group. Not that of cpusets: its lists do not follow
+/// those above, and keep these from shrinking. Not that of cpu where the kernel has real-time budgets: a group without one
+/// takes no real-time task.
+fn shared(observed: &Observed) -> impl Iterator<Item = usize> {
+    let all = observed.hierarchies.iter().enumerate();
+    let is_shared = |at: &SeenHierarchy| {
+        is_shared(at.version, &at.controllers)
+            || at.version == Version::V1 && observed.no_realtime_budgets && is_of_cpu(&at.controllers)
     };
-    let v2 = observed.hierarchies.iter().position(|at| at.version == Version::V2);
-    match v2.filter(|_| core) {
-        Some(v2) => BTreeSet::from([v2]),
-        None => (0..observed.hierarchies.len()).filter(takes_tasks).collect(),
-    }
+    all.filter(move |(_, at)| is_shared(at)).map(|(index, _)| index)
+}
+
+/// Is a group of a layout in a hierarchy with these controllers, whatever it asks for and whatever the kernel is?
+pub fn is_shared(version: Version, controllers: &[Controller]) -> bool {
+    let refuses = [Controller::Cpuset, Controller::Cpu].iter().any(|one| controllers.contains(one));
+    version == Version::V1 && !controllers.is_empty() && !refuses
+}
+
+fn is_of_cpu(controllers: &[Controller]) -> bool {
+    controllers.contains(&Controller::Cpu) && !controllers.contains(&Controller::Cpuset)
+}
+
+/// Does a rule put processes into this group for some controllers only? Then they are in other groups for the others.
+fn is_divided(desired: &Desired, group: &Group) -> bool {
+    let targets = desired.rules.iter().flat_map(|rule| &rule.targets);
+    let of_some = |target: &&Target| matches!(target.controllers, Controllers::These(_));
+    targets.filter(of_some).any(|target| target.group.to_string() == group.name.to_string())
 }
 
 fn any_name(controller: Controller) -> &'static str {
@@ -268,10 +288,29 @@ pub(crate) fn steps(homes: &[Home<'_>], observed: &Observed, problems: &mut Vec<
     steps
 }
 
-/// The directories of each group of a layout, its own only.
-pub fn places(desired: &Desired, observed: &Observed) -> Vec<(GroupName, Vec<Place>)> {
+/// The directories of a group of a layout, its own only.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    /// The group.
+    pub group: GroupName,
+    /// Its directories, by hierarchy.
+    pub places: Vec<Place>,
+    /// Those of them that its own demands name.
+    pub named: Vec<Place>,
+}
+
+/// The directories of each group of a layout.
+pub fn places(desired: &Desired, observed: &Observed) -> Vec<Placed> {
     let homes = homes(desired, observed, &mut Vec::new());
-    homes.into_iter().map(|home| (home.group.name.clone(), home.places.into_values().collect())).collect()
+    let placed = |home: Home<'_>| {
+        let named = home.places.iter().filter(|(at, _)| home.named.contains(*at));
+        Placed {
+            group: home.group.name.clone(),
+            named: named.map(|(_, place)| place.clone()).collect(),
+            places: home.places.into_values().collect(),
+        }
+    };
+    homes.into_iter().map(placed).collect()
 }
 
 /// v2: the controllers that each directory hands down for the layout's groups.

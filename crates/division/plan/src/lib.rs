@@ -67,7 +67,7 @@ pub use cpusets::{CPUS, EXCLUSIVE, ISOLATED, PARTITION};
 pub use drop_ins::{drop_in, first_cpuset, is_drop_in, is_of_other_history, keep_lines};
 pub use expand::{Expansion, expand, patterns, patterns_without_file};
 pub use facts::MachineFacts;
-pub use homes::places;
+pub use homes::{Placed, is_shared, places};
 pub use isolate::knobs_of;
 pub use lint::{Lint, LintKind};
 pub use lints::starving;

@@ -17,6 +17,10 @@ pub struct Observed {
     /// The user and group who carry a plan out: whose a group's files are that nobody else gets.
     #[serde(default, skip_serializing_if = "is_root")]
     pub keeper: (u32, u32),
+    /// Does a group of v1's cpu take real-time tasks without a budget, as this kernel has no budgets? Not where nobody
+    /// looked.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_realtime_budgets: bool,
     /// The host's name, where there is a host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,

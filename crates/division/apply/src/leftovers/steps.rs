@@ -4,7 +4,10 @@ use settings::CpuMax;
 use units::hint::Command;
 
 use super::*;
-use crate::order::cpuset_order;
+use crate::{
+    membership::{stays_elsewhere, to_above},
+    order::cpuset_order,
+};
 
 impl Past<'_> {
     pub(super) fn steps(mut self, exclusive: &dyn Fn(&Place) -> CpuSet) -> Leftovers {
@@ -76,7 +79,7 @@ impl Past<'_> {
         left.dropped.gone.extend(found.iter().map(|place| (*place).clone()));
         left.dropped.owners.extend(self.owners.iter().cloned());
         // a v1 group that the layout names in another hierarchy is not out of it
-        let is_out = |place: &Place| self.found.contains_key(place) && !self.is_elsewhere(place);
+        let is_out = |place: &Place| self.found.contains_key(place) && !self.is_named_elsewhere(place);
         let news = found.into_iter().filter(|place| !self.known.0.contains(*place) && is_out(place));
         let groups: BTreeSet<&GroupName> = news.map(|place| &self.found[place]).collect();
         let now = |(place, file, key): &Line, then: &str| match key.is_empty() {
@@ -173,30 +176,28 @@ impl Past<'_> {
     }
 
     /// Does the layout name the same group in another hierarchy?
-    fn is_elsewhere(&self, place: &Place) -> bool {
+    fn is_named_elsewhere(&self, place: &Place) -> bool {
         let host = self.performer.host();
         let Some(at) = self.performer.at(place) else { return false };
         let group = name(&host.named(at, &place.path));
-        let places = host.hierarchies().iter().map(|at| Place {
-            hierarchy: at.id,
-            path: group.below(host.base(at).path()),
-            version: at.version,
-        });
-        places.into_iter().any(|place| self.covered.groups.contains(&place))
+        host.hierarchies().iter().any(|at| {
+            let path = group.below(host.base(at).path());
+            self.covered.groups.contains(&Place { hierarchy: at.id, path, version: at.version })
+        })
+    }
+
+    /// Does the same group stay in another hierarchy, as the layout names it there or it was there before?
+    fn is_elsewhere(&self, place: &Place) -> bool {
+        self.is_named_elsewhere(place)
+            || stays_elsewhere(self.performer.host(), place, |other| self.made.contains_key(other))
     }
 
     /// Moves processes to the nearest group above that no generation made for the group's sake.
     fn emptied(&self, place: &Place, tasks: &[u32]) -> Option<Step> {
-        let is_made = |path: &str| self.made.contains_key(&Place { path: path.to_owned(), ..place.clone() });
-        let above = group_path::branch(&place.path).skip(1).find(|above| !is_made(above)).unwrap_or("");
-        let system = self.performer.system();
-        let outsider = |pid: &u32| {
-            Some(Outsider { thread: *pid, started: system.started(*pid).ok()?, from: above.to_owned() })
-        };
-        let tasks: Vec<Outsider> = tasks.iter().filter_map(outsider).collect();
+        let tasks = to_above(self.performer.target, place, tasks, |above| self.made.contains_key(above));
         let group = self.made.get(place)?;
         let action = Action::ReturnTasks { place: place.clone(), tasks };
-        Some(restoring(group, action, "the layout has no setting for the group here any more"))
+        Some(restoring(group, action, "the group stays, and is no longer in this hierarchy"))
     }
 
     fn write(&self, entry: &Entry, left: &mut Leftovers) {

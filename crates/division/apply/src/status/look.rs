@@ -1,13 +1,13 @@
 //! One group as the kernel has it, beside what was decided about it.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
-use kernel::{GroupName, Seat};
-use plan::Place;
-use settings::Value;
+use kernel::{GroupName, Hierarchy, Seat};
+use plan::{Place, is_shared};
+use settings::{Value, Version};
 use units::Limit;
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Bounds, Drift,
     in_effect::{Decided, DropIn},
-    membership::threads,
+    membership::{Membership, is_chosen, may_leave, threads},
     performer::{DEVICES_V1, Performer, name},
     ranges::RangeStatus,
     reading::value_in,
@@ -36,7 +36,14 @@ pub(super) fn status(scene: &Scene<'_>, group: String, decided: &Decided) -> Gro
     look.at_not_restored();
     let owners = look.at_owners();
     let seats = scene.listing.seats(&look.named);
-    let processes: BTreeSet<u32> = seats.iter().flat_map(|seat| host.tasks_in(seat)).collect();
+    // who lives is known by the scan; the lists are for threads of processes that are elsewhere, which v1's limits may be about
+    let is_listed = |seat: &&Seat<'_>| match scene.membership {
+        Some(_) => decided.writes.keys().any(|(place, ..)| place.hierarchy == seat.at.id),
+        None => true,
+    };
+    let listed = seats.iter().filter(is_listed).flat_map(|seat| host.tasks_in(seat));
+    let known = scene.membership.into_iter().flat_map(|membership| membership.of(host, &look.named));
+    let processes: BTreeSet<u32> = listed.chain(known).collect();
     look.at_processes(&processes);
     let Look { named, drift, settings, elastic, ranges, places, .. } = look;
     let comm = |pid: &u32| {
@@ -236,22 +243,77 @@ impl<'l, 's> Look<'l, 's> {
         owners
     }
 
-    /// Are all its processes in each of its directories?
+    /// Are all its processes in each of its directories, and in no other group elsewhere?
     fn at_processes(&mut self, processes: &BTreeSet<u32>) {
         let (host, membership) = (self.performer.host(), self.scene.membership);
         let of = membership.map_or(0, |membership| membership.of(host, &self.named).len());
         let threads = threads(host, processes);
+        // by the other group and the hierarchy
+        let mut others: BTreeMap<(String, usize), Vec<u32>> = BTreeMap::new();
         for place in self.places.iter().filter(|place| self.scene.exists(place)) {
             let outside = membership.map(|membership| membership.outside(host, &self.named, place));
             let outside = outside.unwrap_or_default();
             let split = self.scene.split(place, &threads);
             let is_split = |pid: &u32| split.iter().any(|split| split.process == *pid);
-            let processes: Vec<u32> =
-                outside.into_iter().map(|(pid, _)| pid).filter(|pid| !is_split(pid)).collect();
+            let whole = outside.into_iter().filter(|(pid, _)| !is_split(pid));
+            let (of_none, of_others): (Vec<_>, Vec<_>) =
+                whole.partition(|(_, path)| may_leave(host, path, place));
+            let processes: Vec<u32> = of_none.into_iter().map(|(pid, _)| pid).collect();
             if !processes.is_empty() || !split.is_empty() {
                 let directory = self.directory(place);
                 self.drift.push(Drift::Outside { directory, processes, of, split });
             }
+            self.add_others(place, of_others, &mut others);
+        }
+        if let Some(membership) = membership.filter(|_| of > 0) {
+            self.where_it_is_not(membership, &mut others);
+        }
+        let mut together: BTreeMap<(String, Vec<u32>), Vec<String>> = BTreeMap::new();
+        for ((group, hierarchy), processes) in others {
+            together
+                .entry((group, processes))
+                .or_default()
+                .extend(host.hierarchies().get(hierarchy).map(Hierarchy::label));
+        }
+        let drift = |((group, processes), controllers)| Drift::InOther { controllers, group, processes, of };
+        self.drift.extend(together.into_iter().map(drift));
+    }
+
+    /// Where the group has no setting, groups of systemd and of container managers are nobody's choice.
+    fn add_others(
+        &self,
+        place: &Place,
+        outside: Vec<(u32, String)>,
+        others: &mut BTreeMap<(String, usize), Vec<u32>>,
+    ) {
+        let Some(at) = self.performer.at(place) else { return };
+        let has_settings = self.decided.writes.keys().any(|(of, ..)| of == place);
+        let counts = |path: &str| has_settings || is_chosen(self.performer.host(), at, path);
+        for (pid, path) in outside.into_iter().filter(|(_, path)| counts(path)) {
+            others.entry((self.performer.host().named(at, &path), at.id)).or_default().push(pid);
+        }
+    }
+
+    /// Its processes that are in other groups of v1 hierarchies in which it has no directory. A group that is not in each
+    /// hierarchy that all groups of layouts are in shares its processes on purpose: libcgroup's files, or a rule for some
+    /// controllers, put them there. Groups of systemd and of container managers are nobody's choice.
+    fn where_it_is_not(&self, membership: &Membership, others: &mut BTreeMap<(String, usize), Vec<u32>>) {
+        let host = self.performer.host();
+        let is_in = |at: &Hierarchy| self.places.iter().any(|place| place.hierarchy == at.id);
+        let shared = |at: &&Hierarchy| is_shared(at.version, &at.controllers);
+        if self.decided.drop_in.is_some() || !host.hierarchies().iter().filter(shared).all(is_in) {
+            return;
+        }
+        let of_v1 = |at: &&Hierarchy| at.version == Version::V1 && !at.controllers.is_empty();
+        for at in host.hierarchies().iter().filter(of_v1).filter(|at| !is_in(at)) {
+            let path = self.named.below(host.base(at).path());
+            let place = Place { hierarchy: at.id, path, version: at.version };
+            if self.scene.exists(&place) {
+                continue;
+            }
+            let mut outside = membership.outside(host, &self.named, &place);
+            outside.retain(|(_, path)| !may_leave(host, path, &place));
+            self.add_others(&place, outside, others);
         }
     }
 }

@@ -1,7 +1,13 @@
 //! Groups that go, come back, or have to stay.
 
+use settings::Version;
+
 use super::*;
-use crate::{Again, in_effect, made, performer::name};
+use crate::{
+    Again, in_effect, made,
+    membership::{stays_elsewhere, to_above},
+    performer::name,
+};
 
 /// Why a group can't be removed.
 enum Obstacle {
@@ -243,6 +249,7 @@ impl Steps<'_> {
             if is_settled || self.leave_removed(&place) || self.release(&place) {
                 continue;
             }
+            self.send_above(&place, own, entry);
             if let Some(obstacle) = self.obstacle(&place) {
                 self.report_obstacle(obstacle);
                 if self.performer.exists(&place) && !self.remade.contains(&place) {
@@ -259,6 +266,21 @@ impl Steps<'_> {
                 self.source = source;
             }
         }
+    }
+
+    /// v1: the processes of a group that was in other hierarchies before, and stays there, need not be in this one.
+    fn send_above(&mut self, place: &Place, own: &Own<'_>, entry: &Entry) {
+        let goes = |other: &Place| own.made.contains_key(other) || self.removed.contains(other);
+        let Some(at) = self.performer.at(place).filter(|at| at.version == Version::V1) else { return };
+        let tasks = self.performer.host().tasks_in(&Seat { at, path: place.path.clone() });
+        let is_kept = self.emptied.contains(place) || self.remade.contains(place) || tasks.is_empty();
+        if is_kept || !stays_elsewhere(self.performer.host(), place, goes) {
+            return;
+        }
+        let tasks = to_above(self.target, place, &tasks, goes);
+        self.emptied.insert(place.clone());
+        let action = Action::ReturnTasks { place: place.clone(), tasks };
+        self.push(Entry { action, before: Before::Nothing, ..entry.clone() });
     }
 
     /// Lifts the limits of a group that is removed once its processes went back: one that came in by itself stays,

@@ -118,13 +118,18 @@ fn named(stage: &Stage, file: &Path, error: &str, history: &str) {
 
 fn journal(stage: &mut Stage) {
     let file = stage.desk.path("state/generations/0001.journal");
-    // the second half of its changes is missing
-    let rule =
-        Rule { word: "apply", is_child: false, counts: |call| call == "pwrite64", at: 7, fault: Fault::Kill };
-    let interrupt = |stage: &Stage| {
+    let apply = |stage: &Stage, at: usize| {
         let _ = fs::remove_dir_all(stage.desk.path("state"));
+        let counts = |call: &str| call == "pwrite64";
+        let rule = Rule { word: "apply", is_child: false, counts, at, fault: Fault::Kill };
         let words = stage.words("apply {d}/l.toml {s}");
-        let seen = tracer::run(words, &stage.desk.path("out"), rule.clone()).1.join().unwrap();
+        tracer::run(words, &stage.desk.path("out"), rule).1.join().unwrap()
+    };
+    // the second half of its changes is missing
+    let half = apply(stage, usize::MAX).calls.len() / 2;
+    stage.desk.ends("undo {s}", 0);
+    let interrupt = |stage: &Stage| {
+        let seen = apply(stage, half);
         assert!(seen.hit.is_some() && stage.differing().is_some());
         fs::read(&file).unwrap()
     };

@@ -365,8 +365,14 @@ impl Page<'_> {
         below.extend(latencies.map(ToString::to_string));
         below.extend(frozen(group).map(|words| self.paint.changed(&words)));
         for (other, pids) in in_both(group, groups) {
-            let (split, elsewhere): (Vec<u32>, Vec<u32>) =
+            let (split, mut elsewhere): (Vec<u32>, Vec<u32>) =
                 pids.into_iter().partition(|pid| self.is_split(*pid, &group.group, other));
+            // those that are named as drift
+            let is_named = |pid: &u32| {
+                let drift = group.drift.iter();
+                drift.filter_map(Drift::in_other).any(|(of, pids)| of == other && pids.contains(pid))
+            };
+            elsewhere.retain(|pid| !is_named(pid));
             let hows = [("with some of their threads", split), ("in other hierarchies", elsewhere)];
             let hows = hows.into_iter().filter(|(_, pids)| !pids.is_empty());
             below.extend(

@@ -273,7 +273,7 @@ pub const ROWS: &[Row] = &[
         name: "a process that is half in another group of the layout is moved there wholly",
         needs: &[Need::V1("memory")],
         before: &[
-            "write l.toml [groups.\"{g}/a\"]\npids.max = 9\nmemory.max = \"64M\"\n[groups.\"{g}/b\"]\nmemory.max = \"64M\"\n",
+            "write l.toml [groups.\"{g}/a\"]\ncpus = \"0\"\nmemory.max = \"64M\"\n[groups.\"{g}/b\"]\nmemory.max = \"64M\"\n",
             APPLY,
             SLEEPS,
             "ringfence move {g}/a {pid}",

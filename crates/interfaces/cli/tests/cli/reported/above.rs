@@ -17,16 +17,21 @@ pub const ROWS: &[Row] = &[
     row("watch shows no limit of a hierarchy where the tasks are not", watched)
         .needs(&[Need::V1("memory"), Need::V1("cpu")]),
     row("a process that is moved and stays under the old limit is named", moved)
-        .needs(&[Need::V1("memory"), Need::V1("cpu")]),
+        .needs(&[Need::V1("memory"), Need::V1("cpuset")]),
     row("a program that is started and stays under the old limit is named", started)
-        .needs(&[Need::V1("memory"), Need::V1("cpu")]),
+        .needs(&[Need::V1("memory"), Need::V1("cpuset")]),
+    row("the processes of a group are one set in all hierarchies of v1", one_set).needs(&[
+        Need::V1("memory"),
+        Need::V1("cpu"),
+        Need::V1("cpuset"),
+    ]),
     row("a group that is made in one more hierarchy has all of its processes there", brought_along)
         .needs(&[Need::V1("memory"), Need::V1("cpu")]),
     row("a process of the root is no process of the layout's root group", of_root).needs(&[Need::V1("cpu")]),
     row("a freeze that takes a process into another hierarchy says so", frozen)
         .needs(&[Need::V1("freezer"), Need::V1("cpu")]),
     row("after a move nothing advises to take it back", not_back)
-        .needs(&[Need::V1("memory"), Need::V1("cpu")]),
+        .needs(&[Need::V1("memory"), Need::V1("cpuset")]),
 ];
 
 const PARENT: &str = "[groups.\"{g}\"]\ncpu.max = \"50%\"\nmemory.max = \"64M\"\npids.max = 50\n";
@@ -65,8 +70,10 @@ fn exported(stage: &mut Stage<'_>) {
         assert!(stage.directory("{g}/in", controller).is_dir(), "{controller}: {text}");
     }
     assert_eq!(stage.holds("{g}/in", "cpuset.cpus"), "0");
+    // a group of libcgroup's file is only where it is named
     let plan = stage.desk.json("plan --json {d}/l.toml {s}", 0);
-    assert_eq!(plan["steps"].as_array().map(Vec::len), Some(0), "{plan:#}");
+    let others = plan["steps"].as_array().unwrap().iter().any(|step| step["action"] != "create-group");
+    assert!(!others, "{plan:#}");
 }
 
 fn escapes(stage: &mut Stage<'_>) {
@@ -97,25 +104,76 @@ fn watched(stage: &mut Stage<'_>) {
     assert!(row.contains("64") && row.contains("0.5"), "{out}");
 }
 
-const PAIR: &str = "[groups.\"{g}/a\"]\ncpu.max = \"50%\"\n[groups.\"{g}/b\"]\nmemory.max = \"32M\"\n";
+/// The second is not in cpuset.
+const PAIR: &str = "[groups.\"{g}/a\"]\ncpus = \"0\"\n[groups.\"{g}/b\"]\nmemory.max = \"32M\"\n";
 
 fn moved(stage: &mut Stage<'_>) {
     stage.apply(PAIR);
     let pid = stage.sleeper("{one}", "{g}/a");
     let (code, out, error) = stage.desk.run("move {g}/b {one}");
     assert_eq!(code, 0, "{out}{error}");
-    assert!(stage.is_in(pid, "{g}/a", "cpu") && stage.is_in(pid, "{g}/b", "memory"));
-    says(&error, &[&pid.to_string(), "stays in group", "limits still apply", "--controllers cpu"]);
-    let status = stage.desk.ends("status {s}", 0);
-    says(&status, &["with 1 process", "also in group"]);
+    assert!(stage.is_in(pid, "{g}/a", "cpuset") && stage.is_in(pid, "{g}/b", "memory"));
+    says(&error, &[&pid.to_string(), "stays in group", "limits still apply", "--controllers cpuset"]);
+    // faults F11: status said that all was as applied
+    let status = stage.desk.ends("status {s}", 3);
+    let (a, b) = (stage.fill("{g}/a"), stage.fill("{g}/b"));
+    says(
+        &status,
+        &["with 1 process", &format!("is in group '{b}' of "), &format!("is in group '{a}' of cpu")],
+    );
     // what the hint says frees it
     let hint = error.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
     for command in hint.split(" && ") {
         stage.desk.ends(command.strip_prefix("ringfence ").unwrap(), 0);
     }
-    assert!(stage.is_in(pid, "{g}/b", "cpu"), "{}", stage.group_of(pid, "cpu"));
+    assert!(stage.is_in(pid, "{g}/b", "cpuset"), "{}", stage.group_of(pid, "cpuset"));
+    stage.desk.ends("status {s}", 0);
     let (_, _, error) = stage.desk.run("move {g}/b {one}");
     assert_eq!(error, "");
+}
+
+/// A database's group had memory and CPUs, and a catch-all rule put the database into a group with a quota as well.
+fn one_set(stage: &mut Stage<'_>) {
+    let layout = "[groups.\"{g}/one\"]\nmemory.max = \"64M\"\ncpus = \"0\"\n[groups.\"{g}/other\"]\ncpu.max = \"20%\"\n";
+    stage.apply(layout);
+    let all = stage.hierarchies_of("{g}/one");
+    let budgets = stage.mount("cpu").join("cpu.rt_runtime_us").exists();
+    for controller in ["cpuacct", "memory", "pids", "devices", "freezer", "blkio"] {
+        let is_with_cpu = stage.mount(controller) == stage.mount("cpu");
+        let is_there = stage.directory("{g}/one", controller).exists();
+        assert_eq!(is_there, !is_with_cpu || !budgets, "{controller}: {all:?}");
+    }
+    // where the kernel has real-time budgets a group without one would refuse real-time tasks
+    assert_eq!(stage.directory("{g}/one", "cpu").exists(), !budgets);
+    assert!(!stage.directory("{g}/other", "cpuset").exists());
+    let pid = stage.sleeper("{one}", "{g}/one");
+    assert!(all.iter().all(|controller| stage.is_in(pid, "{g}/one", controller)), "{all:?}");
+    stage.desk.ends("status {s}", 0);
+    assert!(
+        stage.status_of("{g}/one").unwrap()["cpu_usec"].is_number(),
+        "{:#}",
+        stage.status_of("{g}/one").unwrap()
+    );
+    // a move takes it out of the first group wherever both are, and says where not
+    stage.move_by_hand(pid, "{g}/other", "cpu");
+    let status = stage.desk.ends("status {s}", 3);
+    says(&status, &[&format!("1 of 1 process is in group '{}' of cpu", stage.fill("{g}/other"))]);
+    let drift = &stage.drifts("{g}/one")[0];
+    assert_eq!((&drift["drift"], &drift["group"]), (&"in-other".into(), &stage.fill("{g}/other").into()));
+    stage.truth();
+    let (_, _, error) = stage.desk.run("move {g}/one {one}");
+    assert_eq!(error.is_empty(), !budgets, "{error}");
+    for command in
+        error.lines().filter_map(|line| line.strip_prefix("hint: ")).flat_map(|hint| hint.split(" && "))
+    {
+        stage.desk.ends(command.strip_prefix("ringfence ").unwrap(), 0);
+    }
+    assert!(stage.is_in(pid, "{g}/one", "cpu"));
+    stage.desk.ends("status {s}", 0);
+    // what another group has in the hierarchy that this one is not in
+    stage.move_by_hand(pid, "{g}/other", "pids");
+    says(&stage.desk.ends("plan {d}/l.toml {s}", 0), &["not all processes"]);
+    stage.desk.ends("undo {s}", 3);
 }
 
 fn started(stage: &mut Stage<'_>) {
@@ -127,7 +185,7 @@ fn started(stage: &mut Stage<'_>) {
     command.env("RINGFENCE_STATE", stage.desk.path("state"));
     let output = command.output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    says(&error, &["the program stays in group", "--controllers cpu"]);
+    says(&error, &["the program stays in group", "--controllers cpuset"]);
 }
 
 /// A database's day, fault F5: `create G --controllers cpu`, as the hint said, and `set G cpu.max=10%` held for none of six
@@ -172,14 +230,15 @@ fn of_root(stage: &mut Stage<'_>) {
 }
 
 fn not_back(stage: &mut Stage<'_>) {
-    let text = "[groups.\"{g}/a\"]\ncpu.max = \"50%\"\nmemory.max = \"64M\"\n[groups.\"{g}/b\"]\nmemory.max = \"32M\"\n";
+    let text =
+        "[groups.\"{g}/a\"]\ncpus = \"0\"\nmemory.max = \"64M\"\n[groups.\"{g}/b\"]\nmemory.max = \"32M\"\n";
     stage.apply(text);
     let pid = stage.sleeper("{one}", "{g}/a");
     stage.desk.scene.ok("move {g}/b {one}");
     let (_, out, error) = stage.desk.run("plan {d}/l.toml {s}");
     let back = stage.fill(&format!("ringfence move {{g}}/a {pid}"));
     assert!(!error.contains(&back), "{out}{error}");
-    says(&error, &[&stage.fill(&format!("ringfence move {{g}}/b {pid}")), "--controllers cpu"]);
+    says(&error, &[&stage.fill(&format!("ringfence move {{g}}/b {pid}")), "--controllers cpuset"]);
 }
 
 fn frozen(stage: &mut Stage<'_>) {

@@ -99,8 +99,8 @@ fn deleted_in_one(stage: &mut Stage<'_>) {
 fn left(stage: &mut Stage<'_>) {
     stage.apply(LAYOUT);
     let pid = stage.sleeper("{one}", "{g}");
-    for controller in ["pids", "memory", "cpuset"] {
-        stage.move_by_hand(pid, "", controller);
+    for controller in stage.hierarchies_of("{g}") {
+        stage.move_by_hand(pid, "", &controller);
     }
     assert_eq!(stage.status_of("{g}").unwrap()["tasks"].as_array().unwrap().len(), 0);
     stage.truth();
@@ -125,8 +125,8 @@ fn came_into_one(stage: &mut Stage<'_>) {
 fn came(stage: &mut Stage<'_>) {
     stage.apply(LAYOUT);
     let pid = stage.sleeper("{one}", "");
-    for controller in ["pids", "memory", "cpuset"] {
-        stage.move_by_hand(pid, "{g}", controller);
+    for controller in stage.hierarchies_of("{g}") {
+        stage.move_by_hand(pid, "{g}", &controller);
     }
     assert_eq!(stage.status_of("{g}").unwrap()["tasks"][0]["pid"], pid);
     assert!(stage.drifts("{g}").is_empty());
@@ -137,7 +137,9 @@ fn went_below(stage: &mut Stage<'_>) {
     stage.apply("[groups.\"{g}/a\"]\npids.max = 100\n[groups.\"{g}/a/b\"]\npids.max = 50\n");
     if stage.is_v1("pids") {
         let pid = stage.sleeper("{one}", "{g}/a");
-        stage.move_by_hand(pid, "{g}/a/b", "pids");
+        for controller in stage.hierarchies_of("{g}/a/b") {
+            stage.move_by_hand(pid, "{g}/a/b", &controller);
+        }
     } else {
         stage.sleeper("{one}", "{g}/a/b"); // no v2 group has tasks and groups with limits
     }

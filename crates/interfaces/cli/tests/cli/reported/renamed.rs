@@ -24,7 +24,9 @@ const LIMIT: &str = "[groups.\"{g}/a\"]\npids.max = 100\n";
 fn rename(stage: &mut Stage<'_>) {
     stage.apply(LIMIT);
     stage.sleeper("{one}", "{g}/a");
-    fs::rename(stage.directory("{g}/a", "pids"), stage.directory("{g}/z", "pids")).unwrap();
+    for controller in stage.hierarchies_of("{g}/a") {
+        fs::rename(stage.directory("{g}/a", &controller), stage.directory("{g}/z", &controller)).unwrap();
+    }
     is_named(stage);
 }
 

@@ -123,6 +123,20 @@ impl<'d> Stage<'d> {
         fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     }
 
+    /// A controller of each hierarchy in which the group has a directory; any one of v2.
+    pub fn hierarchies_of(&self, group: &str) -> Vec<String> {
+        let first = |mount: &Mount| match mount.controllers.split(',').next() {
+            Some("") | None => "memory".to_owned(),
+            Some(first) => first.to_owned(),
+        };
+        let with_controllers = self.mounts.iter().filter(|mount| !mount.controllers.starts_with("name="));
+        let mut all: Vec<String> = with_controllers.map(first).collect();
+        all.retain(|controller| self.directory(group, controller).exists());
+        all.sort();
+        all.dedup();
+        all
+    }
+
     /// Moves a process by hand, in the hierarchy of one controller; "" is the root.
     pub fn move_by_hand(&self, pid: u32, group: &str, controller: &str) {
         let at = &self.mount_of(controller).path;
