@@ -1,10 +1,13 @@
 //! From goals to directories: in which hierarchies a process is to be put into a group.
 
-use kernel::{Error, GroupName, Hierarchy, Host, Seat};
-use layout::{Controllers, Subsystem};
-use settings::Controller;
+use std::collections::BTreeSet;
 
-use crate::Goal;
+use kernel::{Error, GroupName, Hierarchy, Host, Seat};
+use layout::{Controllers, Desired, Group, Subsystem};
+use settings::Controller;
+use units::group_path;
+
+use crate::{Goal, make::needed};
 
 /// The directories of goals, one per hierarchy. Of all controllers: those that the group is in. Of the root group: those of all
 /// hierarchies with a controller.
@@ -33,25 +36,46 @@ pub fn seats<'h>(host: &'h Host, goals: &[Goal]) -> Result<Vec<(Seat<'h>, GroupN
     Ok(into)
 }
 
-/// The hierarchies that goals are about ([`kernel::Hierarchy::id`]), ascending; also of groups that are still to be made.
-pub(crate) fn hierarchies(host: &Host, goals: &[Goal]) -> Vec<usize> {
-    let mut all: Vec<usize> = goals.iter().flat_map(|goal| of_one(host, goal)).collect();
+/// The hierarchies that goals are about ([`kernel::Hierarchy::id`]), ascending; also of groups that are still to be made. Who
+/// is in another group there is so by somebody's choice.
+pub(crate) fn hierarchies(host: &Host, desired: &Desired, goals: &[Goal]) -> Vec<usize> {
+    let mut all: Vec<usize> = goals.iter().flat_map(|goal| of_one(host, desired, goal)).collect();
     all.sort_unstable();
     all.dedup();
     all
 }
 
-fn of_one(host: &Host, goal: &Goal) -> Vec<usize> {
+fn of_one(host: &Host, desired: &Desired, goal: &Goal) -> Vec<usize> {
     let ids = |seats: Vec<Seat<'_>>| seats.iter().map(|seat| seat.at.id).collect();
     match &goal.controllers {
         Controllers::All => match host.seats(&goal.group) {
             none if none.is_empty() || goal.group.path().is_empty() => ids(everywhere(host, &goal.group)),
-            seats => ids(seats),
+            seats => {
+                let mut ids: Vec<usize> = ids(seats);
+                let with_settings = with_settings(host, desired, &goal.group);
+                if ids.iter().any(|id| with_settings.contains(id)) {
+                    ids.retain(|id| with_settings.contains(id));
+                }
+                ids
+            }
         },
         Controllers::These(these) => {
             these.iter().filter_map(|subsystem| hierarchy(host, subsystem)).map(|at| at.id).collect()
         }
     }
+}
+
+/// Where a group of the layout, or one above it, has settings: in the others it is for the sake of its processes.
+fn with_settings(host: &Host, desired: &Desired, group: &GroupName) -> BTreeSet<usize> {
+    let is_above = |above: &&Group| {
+        above.name.is_from_root() == group.is_from_root()
+            && group_path::is_at_or_below(group.path(), above.name.path())
+    };
+    let named = desired.groups.iter().filter(is_above).flat_map(|group| {
+        let named = group.demands.controllers.iter().map(|named| named.value.clone());
+        named.chain(needed(&group.demands).into_iter().map(Subsystem::Controller))
+    });
+    named.filter_map(|subsystem| hierarchy(host, &subsystem)).map(|at| at.id).collect()
 }
 
 fn hierarchy<'h>(host: &'h Host, subsystem: &Subsystem) -> Option<&'h Hierarchy> {

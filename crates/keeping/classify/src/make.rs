@@ -239,8 +239,8 @@ fn parsed(group: &GroupName, found: NamedSetting, text: &str) -> Result<SettingV
     Ok(value.map_err(|error| Error::Value { group: group.clone(), error })?.0)
 }
 
-/// The controllers that a template's settings need.
-fn needed(demands: &Demands) -> Vec<Controller> {
+/// The controllers that these settings need.
+pub(crate) fn needed(demands: &Demands) -> Vec<Controller> {
     let of_settings = demands.settings.iter().map(|assigned| assigned.found.setting.controller);
     let cpuset = (demands.cpus.is_some() || demands.mems.is_some()).then_some(Controller::Cpuset);
     of_settings.filter(|controller| *controller != Controller::Core).chain(cpuset).collect()

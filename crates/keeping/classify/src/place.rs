@@ -96,7 +96,7 @@ impl<'p> Placer<'p> {
 
     /// The hierarchies that goals are about, also of groups that are still to be made: for [`Present::only`].
     pub fn hierarchies(&self, goals: &[Goal]) -> Vec<usize> {
-        hierarchies(self.host, goals)
+        hierarchies(self.host, self.maker.desired, goals)
     }
 
     /// Puts a process, with all its threads, where a rule leads it.

@@ -198,6 +198,28 @@ fn the_first_rule_decides_for_all_hierarchies() {
     }
 }
 
+/// The group of a layout is in every hierarchy of v1. A process that somebody's tool had put into a group of memory was left
+/// alone, as if that were a choice about a group that limits processes.
+#[test]
+fn who_is_elsewhere_is_there_by_choice_only_where_the_group_has_settings() {
+    let text = "[groups.db]\npids.max = 100\nmatch = [{ command = \"^db\" }]\n\
+                [groups.\"db/in\"]\nmatch = [{ command = \"^in\" }]\n[groups.all]\nmatch = [{ user = \"peter\" }]\n";
+    let desired = desired(&[("layout.toml", text)]);
+    let (rules, _) = classify::Rules::compile(&desired.all_rules(), &Town);
+    let host = Host::new(Box::new(Fake::v1(8, 2))).unwrap();
+    for group in ["db", "db/in", "all"] {
+        host.create(&name(group), None, &Default::default()).unwrap();
+    }
+    let placer = Placer::new(&host, &desired, &Town);
+    let about = |rule: usize| {
+        let goals = rules.goals(rule, &mut someone(1002, 100, "/bin/sh"), &Town).unwrap();
+        placer.hierarchies(&goals)
+    };
+    let pids = host.hierarchy_of(settings::Controller::Pids).unwrap().id;
+    assert_eq!([about(0), about(1)], [vec![pids], vec![pids]]);
+    assert_eq!(about(2).len(), host.seats(&name("all")).len());
+}
+
 #[test]
 fn where_it_is_already_is_seen_from_one_read() {
     let fake = Fake::v1(4, 1);
