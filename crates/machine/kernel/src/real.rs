@@ -169,7 +169,7 @@ impl Kernel for Real {
         let below = subdirectories(&rustix::fs::fstat(&directory)?);
         let mut found = Vec::with_capacity(below);
         if below > 0 {
-            walk(directory, group, below, &mut found);
+            walk(directory, group, &mut found);
         }
         Ok(found)
     }
@@ -318,8 +318,9 @@ impl Target {
 }
 
 /// Adds the groups below `directory` to `found`. On cgroupfs a directory's link count is 2 plus its
-/// subdirectories, so a leaf's twenty files are never listed, and the leaf itself is not opened.
-fn walk(directory: OwnedFd, group: &str, mut left: usize, found: &mut Vec<String>) {
+/// subdirectories, so a leaf's twenty files are never listed, and the leaf itself is not opened. Any other is read to its end: who
+/// stops after that many misses a group where somebody makes another one meanwhile.
+fn walk(directory: OwnedFd, group: &str, found: &mut Vec<String>) {
     let Ok(entries) = Dir::read_from(&directory) else { return }; // the group went away meanwhile
     for entry in entries {
         let Ok(entry) = entry else { return };
@@ -337,13 +338,9 @@ fn walk(directory: OwnedFd, group: &str, mut left: usize, found: &mut Vec<String
         match child {
             Some(child) => {
                 found.push(path.clone());
-                walk(child, &path, below, found);
+                walk(child, &path, found);
             }
             None => found.push(path),
-        }
-        left -= 1; // not 0 here: the loop ends when it gets there
-        if left == 0 {
-            return;
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Making, removing and listing groups.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use kernel::{Error, GroupName};
 use rustix::io::Errno;
 use settings::Controller::{self, Core, Cpu, Cpuset, Freezer, Memory, Pids};
@@ -30,6 +32,7 @@ pub fn cases() -> Vec<Case> {
         case("the_root_group_can_not_be_removed", always, root_stays),
         case("a_group_that_is_not_there_is_named_with_names_near_to_it", always, not_there),
         case("groups_are_listed_with_their_hierarchies", always, listed),
+        case("no_group_is_missed_while_others_are_made", |world| world.fake().is_none(), listed_meanwhile),
         case("the_kernel_refuses_what_is_no_directory_operation", always, bare_operations),
         case("a_name_may_hold_spaces_and_dots", always, odd_names),
         case("a_file_that_no_group_has_is_explained", |world| world.has(Pids), missing_file),
@@ -68,6 +71,33 @@ fn made_everywhere(world: &World) {
         let made = created.made.iter().filter(|path| path.starts_with(&at.mount)).count();
         assert!(made >= 3, "{made} directories made in {}", at.label());
     }
+}
+
+/// A list ended after as many groups as there were at its beginning.
+fn listed_meanwhile(world: &World) {
+    let there: Vec<GroupName> =
+        (0..16).map(|number| world.create(&format!("there{number}"), &[any(world)])).collect();
+    let seat = world.seat(&there[0], any(world));
+    let (above, _) = seat.path.rsplit_once('/').unwrap();
+    let directory = seat.at.path(above);
+    let others: Vec<_> = (0..16).map(|number| directory.join(format!("other{number}"))).collect();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (others, ends) = (&others, &done);
+        scope.spawn(move || {
+            while !ends.load(Ordering::Relaxed) {
+                others.iter().for_each(|path| std::fs::create_dir(path).unwrap());
+                others.iter().for_each(|path| std::fs::remove_dir(path).unwrap());
+            }
+        });
+        let missed = (0..2000).find_map(|_| {
+            let listed = world.kernel().descendants(seat.at, above).unwrap();
+            let is_missed = |group: &&GroupName| !listed.contains(&world.host.seat_in(seat.at, group).path);
+            there.iter().find(is_missed).map(ToString::to_string)
+        });
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(missed, None);
+    });
 }
 
 fn made_twice(world: &World) {
