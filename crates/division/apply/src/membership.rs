@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use kernel::{GroupName, Hierarchy, Host, Op, Seat};
 use plan::{Action, Outsider, Place};
 use rustix::io::Errno;
-use settings::Version;
+use settings::{Controller, Version};
 use units::group_path;
 
 use crate::{
@@ -167,22 +167,34 @@ pub(crate) fn may_leave(host: &Host, from: &str, place: &Place) -> bool {
 /// Is a process in that group of a hierarchy by somebody's choice between groups? Not in one of systemd or of a container
 /// manager.
 pub(crate) fn is_chosen(host: &Host, at: &Hierarchy, path: &str) -> bool {
-    let group = GroupName::new(&host.named(at, path));
-    group.is_ok_and(|group| kernel::refuse_foreign(&group, kernel::Change::Enter).is_ok())
+    let base = host.base(at).path();
+    let from_root = GroupName::new(&format!("/{path}"));
+    !base.is_empty() && group_path::is_at_or_below(path, base)
+        || from_root.is_ok_and(|group| kernel::refuse_foreign(&group, kernel::Change::Enter).is_ok())
 }
 
 /// Does the group at a place have a directory in another hierarchy that stays?
 pub(crate) fn stays_elsewhere(host: &Host, place: &Place, goes: impl Fn(&Place) -> bool) -> bool {
     let Some(at) = host.hierarchies().get(place.hierarchy) else { return false };
+    let named = performer::name(&host.named(at, &place.path));
+    // where our groups are in the root the name does not say whether it is from there
+    let from_root = GroupName::new(&format!("/{}", place.path)).ok();
+    let from_root = from_root.filter(|_| host.base(at).path().is_empty());
+    let others = host.hierarchies().iter().filter(|other| other.id != at.id && !other.controllers.is_empty());
+    others.into_iter().any(|other| {
+        std::iter::once(&named).chain(&from_root).any(|group| {
+            let path = group.below(host.base(other).path());
+            let place = Place { hierarchy: other.id, path, version: other.version };
+            !goes(&place) && host.kernel().exists(other, &place.path)
+        })
+    })
+}
+
+/// Would a move out of this directory thaw what is frozen there?
+pub(crate) fn holds_frozen(host: &Host, place: &Place) -> bool {
+    let Some(at) = host.hierarchies().get(place.hierarchy) else { return false };
     let group = performer::name(&host.named(at, &place.path));
-    let others = host.hierarchies().iter().filter(|other| other.id != at.id).map(|other| Place {
-        hierarchy: other.id,
-        path: group.below(host.base(other).path()),
-        version: other.version,
-    });
-    others
-        .into_iter()
-        .any(|other| !goes(&other) && host.kernel().exists(&host.hierarchies()[other.hierarchy], &other.path))
+    at.controllers.contains(&Controller::Freezer) && host.frozen_by(&group).is_some()
 }
 
 /// Processes that leave a place for the nearest group above that does not go, too.

@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use kernel::{Hierarchy, Listing, Seat};
+use kernel::{Hierarchy, Host, Listing, Seat};
 use plan::{Need, Observed, Owned, SeenGroup, SeenHierarchy};
 use settings::{Controller, Reach, Version};
 use units::group_path;
@@ -24,6 +24,7 @@ pub fn hierarchies(target: Target<'_>) -> Observed {
         name: at.name.clone(),
         mount: at.mount.display().to_string(),
         base: host.base(at).path().to_owned(),
+        is_closed: is_closed(host, at),
         groups: Default::default(),
     };
     let outside = |path: &str| host.kernel().outside(Path::new(path)).ok();
@@ -38,6 +39,13 @@ pub fn hierarchies(target: Target<'_>) -> Observed {
         hostname: outside("/proc/sys/kernel/hostname").map(|name| name.trim_end().to_owned()),
         ..Observed::default()
     }
+}
+
+/// Can the caller make no group below the place where ours are?
+pub(crate) fn is_closed(host: &Host, at: &Hierarchy) -> bool {
+    let base = host.base(at).path();
+    let place = group_path::branch(base).find(|path| host.kernel().exists(at, path)).unwrap_or_default();
+    !host.kernel().writable(at, place)
 }
 
 /// Reads what a planner needs. `devices`: block devices whose NUMA node is needed, as the layout calls them.

@@ -47,7 +47,8 @@ pub fn place(host: &Host, group: &GroupName, found: &NamedSetting) -> Result<Pla
     }
 }
 
-/// The files that every group has are in each of its hierarchies: the first one whose version has this one.
+/// The files that every group has are in each of its hierarchies: v2's, that of cpusets, which v1 keeps a flag for among
+/// them, or the last one whose version has this one.
 fn core_hierarchy<'h>(
     host: &'h Host,
     group: &GroupName,
@@ -55,7 +56,13 @@ fn core_hierarchy<'h>(
 ) -> Result<&'h kernel::Hierarchy, Error> {
     let seats = host.existing(group)?;
     let has = |seat: &&Seat<'_>| matches!(found.side(seat.at.version), Side::Has(_));
-    Ok(seats.iter().rev().find(has).or(seats.first()).map_or(&host.hierarchies()[0], |seat| seat.at))
+    let of_v2 = seats.iter().find(|seat| seat.at.version == Version::V2).filter(has);
+    let is_of_cpusets = |seat: &&Seat<'_>| seat.at.controllers.contains(&Controller::Cpuset);
+    let found = of_v2.or_else(|| seats.iter().find(is_of_cpusets).filter(has));
+    Ok(found
+        .or_else(|| seats.iter().rev().find(has))
+        .or(seats.first())
+        .map_or(&host.hierarchies()[0], |seat| seat.at))
 }
 
 /// The directory that a place stands for.

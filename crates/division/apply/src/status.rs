@@ -8,7 +8,7 @@ mod values;
 
 use std::{cell::RefCell, collections::BTreeSet, path::PathBuf};
 
-use kernel::{Freezers, Listing};
+use kernel::{Freezers, Hierarchy, Listing};
 use layout::UnitName;
 use plan::Place;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,7 @@ use crate::{
     isolation::{self, KnobStatus},
     made::renamed,
     membership::Membership,
+    observe::is_closed,
     performer::Performer,
     ranges::RangeStatus,
     record::{Head, Summary},
@@ -106,8 +107,11 @@ pub fn status(state: &State, target: Target<'_>) -> Result<Vec<GroupStatus>, Fai
         decided.values().filter_map(|decided| UnitName::of_directory(&decided.drop_in.as_ref()?.unit).ok());
     let units: Vec<UnitName> = units.collect();
     let known = target.system.unit_files().units(&units.iter().collect::<Vec<_>>());
+    let is_shared =
+        |at: &&Hierarchy| plan::is_shared(at.version, &at.controllers) && !is_closed(target.host, at);
     let scene = Scene {
         performer: &performer,
+        shared: target.host.hierarchies().iter().filter(is_shared).map(|at| at.id).collect(),
         listing: Listing::new(target.host),
         freezers: RefCell::new(Freezers::new(target.host)),
         membership: membership.as_ref(),

@@ -166,6 +166,8 @@ struct Steps<'t> {
     source: Option<Remainder>,
     /// Groups whose processes go back to where they came from.
     emptied: BTreeSet<Place>,
+    /// Groups that the generations made which are undone.
+    undone: BTreeSet<Place>,
     /// Cpusets of groups that stay, with what takes them back.
     inherited: Inherited,
     /// Knobs as the steps so far leave them.
@@ -235,6 +237,7 @@ impl<'t> Steps<'t> {
             sources,
             source,
             emptied,
+            undone: BTreeSet::new(),
             inherited,
             knobs: BTreeMap::new(),
             foreign: BTreeSet::new(),
@@ -253,6 +256,13 @@ impl<'t> Steps<'t> {
         let originals = originals::read(state, target)?;
         let tried_of = tried.iter().map(|stayed| stayed.generation);
         let undone: BTreeSet<u32> = way.undone().iter().copied().chain(tried_of).collect();
+        // of a single one its own steps say it
+        for &generation in undone.iter().filter(|_| undone.len() > 1) {
+            if let Some(record) = lasting::record(state, target, generation)? {
+                let here = record.head.here(target.host);
+                self.undone.extend(record.inodes().filter_map(|(place, _)| here(place)));
+            }
+        }
         for &generation in undone.iter().rev() {
             let record = lasting::record(state, target, generation)?;
             self.renamed = renamed(&record, target);

@@ -166,14 +166,22 @@ The limits of a group hold for the groups in it, too.
 
 On cgroup v1 each controller may have a hierarchy of its own. There a group is still one set of processes, as on v2: it is made in every
 hierarchy with a controller, whatever it sets, so that no other group's limits hold for its processes and all that they use is counted.
-There are three exceptions. Where all groups are in `cpuset`, the CPU lists of those above could not shrink, so that a group is there only if it or a group above it has
-CPUs or memory nodes. Where the kernel has real-time budgets (CONFIG_RT_GROUP_SCHED), a group of `cpu` without one refuses real-time tasks, so
-that a group is there only if it or a group above it sets something of `cpu`. And a group that a rule names for some controllers only
-is where its settings are. A process that is in another group in one of the hierarchies is drift, also in those that the group
-is not in: `status` names both groups. Groups of libcgroup's files are in the controllers that they name.
+There are exceptions, in which a group is only where it or a group above it sets something:
 
-In `cpu` each group has a share of its own (`cpu.weight`, 100 by default), however many processes it has: processes that ran beside
-those of all others before share it from then on, as on v2.
+- `cpuset`: the CPUs of groups above could not shrink below what is filled in;
+- `devices`: the kernel takes no rule for all devices in a group that has groups in it;
+- `cpu`, where the kernel has real-time budgets (CONFIG_RT_GROUP_SCHED): a group without one refuses real-time tasks;
+- hierarchies in which the caller can make no group, as they are mounted read-only or belong to root.
+
+Two kinds of groups are only where their own settings are: those that a rule of the layout names for some controllers, and those of
+libcgroup's files.
+
+A process that is in another group in one of the hierarchies is drift, also in those that the group is not in: `status` names both
+groups. A rule of cgrules.conf for some controllers that leads to a group of a layout should be a rule of the layout: `apply` and
+`status` do not know it otherwise, and want its processes in all of the group's hierarchies.
+
+In `cpu` each group has a share of its own (`cpu.weight`, 100 by default), and in `blkio` with BFQ as well, however many processes it has:
+processes that ran beside those of all others before share it from then on, as on v2.
 
 ## Rules and templates
 

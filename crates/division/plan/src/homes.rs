@@ -1,9 +1,9 @@
 //! Where each group of a layout has directories, which must be made, and which controllers v2's groups must hand
 //! down for that.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use layout::{Controllers, CpuDemand, Demands, Desired, Group, Origin, Subsystem, Target};
+use layout::{Controllers, CpuDemand, Demands, Desired, Group, Origin, Part, Subsystem};
 use settings::{Controller, GroupName, NamedSetting, Side, Version};
 use units::group_path;
 
@@ -37,9 +37,9 @@ pub(crate) fn homes<'d>(
     observed: &Observed,
     problems: &mut Vec<Problem>,
 ) -> Vec<Home<'d>> {
-    let divided = |group: &Group| is_divided(desired, group);
+    let divided = Divided::of(desired);
     let mut homes: Vec<Home<'d>> =
-        desired.groups.iter().map(|group| home(group, divided(group), observed, problems)).collect();
+        desired.groups.iter().map(|group| home(group, &divided, observed, problems)).collect();
     for (hierarchy, place) in below_limits(&homes, observed) {
         homes[place.0].has_cpuset |= observed.hierarchy_of(Controller::Cpuset) == Some(hierarchy);
         homes[place.0].places.insert(hierarchy, place.1);
@@ -135,7 +135,12 @@ fn of_unit<'d>(
     Home { group, places, named, has_cpuset: has_cpuset(&group.demands) }
 }
 
-fn home<'d>(group: &'d Group, divided: bool, observed: &Observed, problems: &mut Vec<Problem>) -> Home<'d> {
+fn home<'d>(
+    group: &'d Group,
+    divided: &Divided,
+    observed: &Observed,
+    problems: &mut Vec<Problem>,
+) -> Home<'d> {
     if let Some(unit) = &group.demands.unit {
         return of_unit(group, unit_place::place(group, unit, observed, problems), observed, problems);
     }
@@ -176,8 +181,15 @@ fn home<'d>(group: &'d Group, divided: bool, observed: &Observed, problems: &mut
     let requests_nothing = at.is_empty();
     at.extend(v2.filter(|_| requests_nothing));
     // the core's files are v2's first
-    if requests_nothing && !(core && v2.is_some()) || !group.demands.only_named && !divided {
-        at.extend(shared(observed));
+    if requests_nothing && !(core && v2.is_some()) || !group.demands.only_named && !divided.has(&group.name) {
+        at.extend(shared(observed).filter(|at| !observed.hierarchies[*at].is_closed));
+    }
+    if at.is_empty() {
+        let takes_tasks = |at: &usize| {
+            let controllers = &observed.hierarchies[*at].controllers;
+            !controllers.is_empty() && !controllers.contains(&Controller::Cpuset)
+        };
+        at.extend((0..observed.hierarchies.len()).filter(takes_tasks));
     }
     let places = at.into_iter().filter_map(|at| Some((at, observed.place(at, &group.name)?))).collect();
     Home { group, places, named, has_cpuset: has_cpuset(&group.demands) }
@@ -219,7 +231,8 @@ fn wanted(group: &Group) -> Vec<(Controller, Origin)> {
 
 /// The v1 hierarchies that a group is in whatever it asks for, so that its processes are one set, as on v2: limits of another
 /// group can't hold for them in one of them, and each counts for the group. Not that of cpusets: its lists do not follow
-/// those above, and keep these from shrinking. Not that of cpu where the kernel has real-time budgets: a group without one
+/// those above, and keep these from shrinking. Not that of devices: the kernel takes no rule for all devices where there are
+/// groups below. Not that of cpu where the kernel has real-time budgets: a group without one
 /// takes no real-time task.
 fn shared(observed: &Observed) -> impl Iterator<Item = usize> {
     let all = observed.hierarchies.iter().enumerate();
@@ -232,19 +245,45 @@ fn shared(observed: &Observed) -> impl Iterator<Item = usize> {
 
 /// Is a group of a layout in a hierarchy with these controllers, whatever it asks for and whatever the kernel is?
 pub fn is_shared(version: Version, controllers: &[Controller]) -> bool {
-    let refuses = [Controller::Cpuset, Controller::Cpu].iter().any(|one| controllers.contains(one));
-    version == Version::V1 && !controllers.is_empty() && !refuses
+    let refuses = [Controller::Cpuset, Controller::Cpu, Controller::Devices];
+    version == Version::V1
+        && !controllers.is_empty()
+        && !refuses.iter().any(|controller| controllers.contains(controller))
 }
 
 fn is_of_cpu(controllers: &[Controller]) -> bool {
-    controllers.contains(&Controller::Cpu) && !controllers.contains(&Controller::Cpuset)
+    let refuses = [Controller::Cpuset, Controller::Devices];
+    controllers.contains(&Controller::Cpu) && !refuses.iter().any(|other| controllers.contains(other))
 }
 
-/// Does a rule put processes into this group for some controllers only? Then they are in other groups for the others.
-fn is_divided(desired: &Desired, group: &Group) -> bool {
-    let targets = desired.rules.iter().flat_map(|rule| &rule.targets);
-    let of_some = |target: &&Target| matches!(target.controllers, Controllers::These(_));
-    targets.filter(of_some).any(|target| target.group.to_string() == group.name.to_string())
+/// The groups into which rules put processes for some controllers only: these are in other groups for the others.
+struct Divided {
+    named: HashSet<GroupName>,
+    /// How names with codes begin.
+    begin: Vec<String>,
+}
+
+impl Divided {
+    fn of(desired: &Desired) -> Divided {
+        let targets = desired.rules.iter().flat_map(|rule| &rule.targets);
+        let of_some = targets.filter(|target| matches!(target.controllers, Controllers::These(_)));
+        let mut divided = Divided { named: HashSet::new(), begin: Vec::new() };
+        for target in of_some {
+            match (target.group.name(), target.group.parts().first()) {
+                (Some(name), _) => _ = divided.named.insert(name),
+                (None, Some(Part::Text(begin))) => divided.begin.push(begin.clone()),
+                (None, _) => divided.begin.push(String::new()),
+            }
+        }
+        divided
+    }
+
+    fn has(&self, name: &GroupName) -> bool {
+        self.named.contains(name) || {
+            let text = name.to_string();
+            self.begin.iter().any(|begin| text.starts_with(begin.as_str()))
+        }
+    }
 }
 
 fn any_name(controller: Controller) -> &'static str {
@@ -258,7 +297,12 @@ impl Home<'_> {
         match found.setting.controller {
             Controller::Core => {
                 let has = |place: &&Place| matches!(found.side(place.version), Side::Has(_));
-                self.places.values().rev().find(has).or(self.places.values().next())
+                // v1 keeps a flag of cpusets among these
+                let of_cpusets = observed.hierarchy_of(Controller::Cpuset);
+                let of_cpusets = of_cpusets.and_then(|at| self.places.get(&at)).filter(has);
+                let all = || self.places.values().rev().find(has).or(self.places.values().next());
+                let of_v2 = self.places.values().find(|place| place.version == Version::V2).filter(has);
+                of_v2.or(of_cpusets).or_else(all)
             }
             controller => self.places.get(&observed.hierarchy_of(controller)?),
         }

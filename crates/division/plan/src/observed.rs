@@ -109,6 +109,9 @@ pub struct SeenHierarchy {
     /// The path below the mount where our groups live, "" for the root.
     #[serde(default)]
     pub base: String,
+    /// Can the caller make no group there, as the hierarchy is mounted read-only or the place is somebody else's?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_closed: bool,
     /// Groups by their path below the mount, "" for the root. One that is not here does not exist.
     pub groups: BTreeMap<String, SeenGroup>,
 }
@@ -255,6 +258,14 @@ impl SeenHierarchy {
     /// A hierarchy with nothing but its root.
     pub fn empty(version: Version, controllers: Vec<Controller>, mount: String) -> SeenHierarchy {
         let groups = BTreeMap::from([(String::new(), SeenGroup::default())]);
-        SeenHierarchy { version, controllers, name: None, mount, base: String::new(), groups }
+        SeenHierarchy {
+            version,
+            controllers,
+            name: None,
+            mount,
+            base: String::new(),
+            is_closed: false,
+            groups,
+        }
     }
 }

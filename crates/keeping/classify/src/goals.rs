@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use kernel::{Error, GroupName, Hierarchy, Host, Seat};
-use layout::{Controllers, Desired, Group, Subsystem};
+use layout::{Controllers, Demands, Desired, Group, Subsystem};
 use settings::Controller;
 use units::group_path;
 
-use crate::{Goal, make::needed};
+use crate::Goal;
 
 /// The directories of goals, one per hierarchy. Of all controllers: those that the group is in. Of the root group: those of all
 /// hierarchies with a controller.
@@ -52,7 +52,7 @@ fn of_one(host: &Host, desired: &Desired, goal: &Goal) -> Vec<usize> {
             none if none.is_empty() || goal.group.path().is_empty() => ids(everywhere(host, &goal.group)),
             seats => {
                 let mut ids: Vec<usize> = ids(seats);
-                let with_settings = with_settings(host, desired, &goal.group);
+                let with_settings = with_settings(host, desired, goal);
                 if ids.iter().any(|id| with_settings.contains(id)) {
                     ids.retain(|id| with_settings.contains(id));
                 }
@@ -65,17 +65,27 @@ fn of_one(host: &Host, desired: &Desired, goal: &Goal) -> Vec<usize> {
     }
 }
 
-/// Where a group of the layout, or one above it, has settings: in the others it is for the sake of its processes.
-fn with_settings(host: &Host, desired: &Desired, group: &GroupName) -> BTreeSet<usize> {
+/// Where the group, or one of the layout above it, has settings: in the others it is for the sake of its processes.
+fn with_settings(host: &Host, desired: &Desired, goal: &Goal) -> BTreeSet<usize> {
+    let group = &goal.group;
     let is_above = |above: &&Group| {
         above.name.is_from_root() == group.is_from_root()
             && group_path::is_at_or_below(group.path(), above.name.path())
     };
-    let named = desired.groups.iter().filter(is_above).flat_map(|group| {
-        let named = group.demands.controllers.iter().map(|named| named.value.clone());
-        named.chain(needed(&group.demands).into_iter().map(Subsystem::Controller))
+    let of_groups = desired.groups.iter().filter(is_above).map(|group| &group.demands);
+    let of_template = desired.template(&goal.pattern).map(|template| &template.demands);
+    let named = of_groups.chain(of_template).flat_map(|demands| {
+        let named = demands.controllers.iter().map(|named| named.value.clone());
+        named.chain(needed(demands).into_iter().map(Subsystem::Controller))
     });
     named.filter_map(|subsystem| hierarchy(host, &subsystem)).map(|at| at.id).collect()
+}
+
+/// The controllers that these settings need.
+pub(crate) fn needed(demands: &Demands) -> Vec<Controller> {
+    let of_settings = demands.settings.iter().map(|assigned| assigned.found.setting.controller);
+    let cpuset = (demands.cpus.is_some() || demands.mems.is_some()).then_some(Controller::Cpuset);
+    of_settings.filter(|controller| *controller != Controller::Core).chain(cpuset).collect()
 }
 
 fn hierarchy<'h>(host: &'h Host, subsystem: &Subsystem) -> Option<&'h Hierarchy> {

@@ -13,7 +13,7 @@ use plan::{Assignment, SettingRequest};
 use settings::{AdminFiles, Controller, NamedSetting, Value, Version};
 use topology::Machine;
 
-use crate::{Error, Goal, Names, NewDirectory};
+use crate::{Error, Goal, Names, NewDirectory, goals::needed};
 
 /// What making groups needs to know.
 #[derive(Clone, Copy)]
@@ -237,13 +237,6 @@ impl Maker<'_> {
 fn parsed(group: &GroupName, found: NamedSetting, text: &str) -> Result<SettingValue, Error> {
     let value = SettingValue::of(found, text, &system::Live);
     Ok(value.map_err(|error| Error::Value { group: group.clone(), error })?.0)
-}
-
-/// The controllers that these settings need.
-pub(crate) fn needed(demands: &Demands) -> Vec<Controller> {
-    let of_settings = demands.settings.iter().map(|assigned| assigned.found.setting.controller);
-    let cpuset = (demands.cpus.is_some() || demands.mems.is_some()).then_some(Controller::Cpuset);
-    of_settings.filter(|controller| *controller != Controller::Core).chain(cpuset).collect()
 }
 
 /// The groups above one, the highest first, without the place where our groups are.

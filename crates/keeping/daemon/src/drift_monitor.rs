@@ -116,8 +116,11 @@ impl DriftMonitor {
             }
         };
         let missing = division.missing().into_iter();
-        let all = drifts.into_iter().map(|(group, drift)| (group, drift.to_string()));
-        let all = all.map(|one| (one, true)).chain(missing.map(|one| (one, false)));
+        // who is in another group by somebody's choice stays there
+        let may_be_repaired = |drift: &apply::Drift| drift.in_other().is_none();
+        let all =
+            drifts.into_iter().map(|(group, drift)| ((group, drift.to_string()), may_be_repaired(&drift)));
+        let all = all.chain(missing.map(|one| (one, false)));
         let mut now = HashMap::new();
         for ((group, what), may_be_repaired) in all {
             let keep = self.keep_of(division, &group);

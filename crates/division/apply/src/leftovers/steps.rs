@@ -5,7 +5,7 @@ use units::hint::Command;
 
 use super::*;
 use crate::{
-    membership::{stays_elsewhere, to_above},
+    membership::{holds_frozen, stays_elsewhere, to_above},
     order::cpuset_order,
 };
 
@@ -141,7 +141,11 @@ impl Past<'_> {
                     continue;
                 }
                 // the group itself stays, in other hierarchies: its processes need not be in this one
-                (_, None) if place.version == Version::V1 && self.is_elsewhere(place) => {
+                (_, None)
+                    if place.version == Version::V1
+                        && self.is_elsewhere(place)
+                        && !holds_frozen(host, place) =>
+                {
                     returns.extend(self.emptied(place, &tasks));
                     gone.insert(place.clone());
                     continue;

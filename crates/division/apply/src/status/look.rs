@@ -6,7 +6,7 @@ use std::{
 };
 
 use kernel::{GroupName, Hierarchy, Seat};
-use plan::{Place, is_shared};
+use plan::Place;
 use settings::{Value, Version};
 use units::Limit;
 
@@ -300,8 +300,8 @@ impl<'l, 's> Look<'l, 's> {
     fn where_it_is_not(&self, membership: &Membership, others: &mut BTreeMap<(String, usize), Vec<u32>>) {
         let host = self.performer.host();
         let is_in = |at: &Hierarchy| self.places.iter().any(|place| place.hierarchy == at.id);
-        let shared = |at: &&Hierarchy| is_shared(at.version, &at.controllers);
-        if self.decided.drop_in.is_some() || !host.hierarchies().iter().filter(shared).all(is_in) {
+        let mut shared = host.hierarchies().iter().filter(|at| self.scene.shared.contains(&at.id));
+        if self.decided.drop_in.is_some() || self.scene.shared.is_empty() || !shared.all(is_in) {
             return;
         }
         let of_v1 = |at: &&Hierarchy| at.version == Version::V1 && !at.controllers.is_empty();

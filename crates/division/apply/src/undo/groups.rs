@@ -5,7 +5,7 @@ use settings::Version;
 use super::*;
 use crate::{
     Again, in_effect, made,
-    membership::{stays_elsewhere, to_above},
+    membership::{holds_frozen, stays_elsewhere, to_above},
     performer::name,
 };
 
@@ -270,11 +270,20 @@ impl Steps<'_> {
 
     /// v1: the processes of a group that was in other hierarchies before, and stays there, need not be in this one.
     fn send_above(&mut self, place: &Place, own: &Own<'_>, entry: &Entry) {
-        let goes = |other: &Place| own.made.contains_key(other) || self.removed.contains(other);
+        let goes = |other: &Place| {
+            own.made.contains_key(other) || self.undone.contains(other) || self.removed.contains(other)
+        };
         let Some(at) = self.performer.at(place).filter(|at| at.version == Version::V1) else { return };
-        let tasks = self.performer.host().tasks_in(&Seat { at, path: place.path.clone() });
-        let is_kept = self.emptied.contains(place) || self.remade.contains(place) || tasks.is_empty();
-        if is_kept || !stays_elsewhere(self.performer.host(), place, goes) {
+        let host = self.performer.host();
+        let tasks = host.tasks_in(&Seat { at, path: place.path.clone() });
+        let below = host.kernel().descendants(at, &place.path).unwrap_or_default();
+        let stays = |path: &String| !self.removed.contains(&Place { path: path.clone(), ..place.clone() });
+        let is_kept = self.emptied.contains(place)
+            || self.remade.contains(place)
+            || tasks.is_empty()
+            || below.iter().any(stays)
+            || holds_frozen(host, place);
+        if is_kept || !stays_elsewhere(host, place, goes) {
             return;
         }
         let tasks = to_above(self.target, place, &tasks, goes);

@@ -10,6 +10,7 @@ mod elastic;
 mod flags;
 mod isolated;
 mod lints;
+mod one_set;
 mod placement;
 mod power;
 mod properties;

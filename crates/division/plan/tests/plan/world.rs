@@ -139,6 +139,7 @@ impl World {
             name: at.name.clone(),
             mount: at.mount.display().to_string(),
             base: self.host.base(at).path().to_owned(),
+            is_closed: false,
             groups: BTreeMap::new(),
         };
         let hierarchies: Vec<SeenHierarchy> = self.host.hierarchies().iter().map(bare).collect();

@@ -25,6 +25,11 @@ pub const ROWS: &[Row] = &[
         Need::V1("cpu"),
         Need::V1("cpuset"),
     ]),
+    row("what was in a group before goes back to the groups that it was in", back_again).needs(&[
+        Need::V1("memory"),
+        Need::V1("pids"),
+        Need::V1("freezer"),
+    ]),
     row("a group that is made in one more hierarchy has all of its processes there", brought_along)
         .needs(&[Need::V1("memory"), Need::V1("cpu")]),
     row("a process of the root is no process of the layout's root group", of_root).needs(&[Need::V1("cpu")]),
@@ -138,14 +143,16 @@ fn one_set(stage: &mut Stage<'_>) {
     stage.apply(layout);
     let all = stage.hierarchies_of("{g}/one");
     let budgets = stage.mount("cpu").join("cpu.rt_runtime_us").exists();
-    for controller in ["cpuacct", "memory", "pids", "devices", "freezer", "blkio"] {
+    for controller in ["cpuacct", "memory", "pids", "freezer", "blkio"] {
         let is_with_cpu = stage.mount(controller) == stage.mount("cpu");
         let is_there = stage.directory("{g}/one", controller).exists();
         assert_eq!(is_there, !is_with_cpu || !budgets, "{controller}: {all:?}");
     }
     // where the kernel has real-time budgets a group without one would refuse real-time tasks
     assert_eq!(stage.directory("{g}/one", "cpu").exists(), !budgets);
-    assert!(!stage.directory("{g}/other", "cpuset").exists());
+    for controller in ["cpuset", "devices"] {
+        assert!(!stage.directory("{g}/other", controller).exists());
+    }
     let pid = stage.sleeper("{one}", "{g}/one");
     assert!(all.iter().all(|controller| stage.is_in(pid, "{g}/one", controller)), "{all:?}");
     stage.desk.ends("status {s}", 0);
@@ -174,6 +181,38 @@ fn one_set(stage: &mut Stage<'_>) {
     stage.move_by_hand(pid, "{g}/other", "pids");
     says(&stage.desk.ends("plan {d}/l.toml {s}", 0), &["not all processes"]);
     stage.desk.ends("undo {s}", 3);
+}
+
+/// The group was there before in one hierarchy, and the layout made it in the others.
+fn back_again(stage: &mut Stage<'_>) {
+    stage.desk.scene.ok("create {g} -c pids");
+    let pid = stage.sleeper("{one}", "{g}");
+    let everywhere = |stage: &Stage<'_>| ["pids", "memory", "freezer"].map(|at| stage.is_in(pid, "{g}", at));
+    for text in ["[groups.\"{g}\"]\npids.max = 50\n", "[groups.\"{g}\"]\nmemory.max = \"64M\"\n"] {
+        stage.apply(text);
+        assert_eq!(everywhere(stage), [true; 3]);
+    }
+    stage.desk.ends("undo 0 {s}", 0);
+    assert_eq!(everywhere(stage), [true, false, false]);
+    assert_eq!(stage.hierarchies_of("{g}"), ["pids"]);
+    // what is frozen stays so
+    stage.apply("[groups.\"{g}\"]\npids.max = 50\n");
+    let frozen = stage.sleeper("{three}", "{g}");
+    stage.desk.scene.ok("move / {one}");
+    stage.desk.ends("freeze {g}", 0);
+    stage.desk.ends("undo {s}", 3);
+    assert!(stage.is_in(frozen, "{g}", "freezer") && !stage.is_in(frozen, "{g}", "memory"));
+    stage.desk.ends("thaw {g}", 0);
+    stage.desk.ends("undo {s}", 0);
+    assert_eq!(stage.hierarchies_of("{g}"), ["pids"]);
+    // of several generations none took the group for one that was there before
+    stage.desk.scene.ok("create {g}-rt -c pids");
+    stage.apply("[groups.\"{g}/new\"]\npids.max = 50\n");
+    stage.apply("[groups.\"{g}/new\"]\npids.max = 50\ncpu.weight = 200\n");
+    let other = stage.sleeper("{two}", "{g}/new");
+    stage.desk.ends("undo 0 {s}", 3);
+    let still = stage.hierarchies_of("{g}/new");
+    assert!(still.len() > 3 && still.iter().all(|at| stage.is_in(other, "{g}/new", at)), "{still:?}");
 }
 
 fn started(stage: &mut Stage<'_>) {
