@@ -196,9 +196,9 @@ fn back_again(stage: &mut Stage<'_>) {
     assert_eq!(everywhere(stage), [true, false, false]);
     assert_eq!(stage.hierarchies_of("{g}"), ["pids"]);
     // what is frozen stays so
+    stage.desk.scene.ok("move / {one}");
     stage.apply("[groups.\"{g}\"]\npids.max = 50\n");
     let frozen = stage.sleeper("{three}", "{g}");
-    stage.desk.scene.ok("move / {one}");
     stage.desk.ends("freeze {g}", 0);
     stage.desk.ends("undo {s}", 3);
     assert!(stage.is_in(frozen, "{g}", "freezer") && !stage.is_in(frozen, "{g}", "memory"));
