@@ -131,7 +131,8 @@ impl Membership {
     }
 }
 
-fn is_dead(host: &Host, pid: u32) -> bool {
+/// Did it end? Its parent need not have waited for it.
+pub(crate) fn is_dead(host: &Host, pid: u32) -> bool {
     host.kernel().process(pid).is_ok_and(|process| process.is_dead())
 }
 

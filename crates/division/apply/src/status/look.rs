@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Bounds, Drift,
     in_effect::{Decided, DropIn},
-    membership::{Membership, is_chosen, may_leave, threads},
+    membership::{Membership, is_chosen, is_dead, may_leave, threads},
     performer::{DEVICES_V1, Performer, name},
     ranges::RangeStatus,
     reading::value_in,
@@ -41,9 +41,12 @@ pub(super) fn status(scene: &Scene<'_>, group: String, decided: &Decided) -> Gro
         Some(_) => decided.writes.keys().any(|(place, ..)| place.hierarchy == seat.at.id),
         None => true,
     };
-    let listed = seats.iter().filter(is_listed).flat_map(|seat| host.tasks_in(seat));
+    let mut processes: BTreeSet<u32> =
+        seats.iter().filter(is_listed).flat_map(|seat| host.tasks_in(seat)).collect();
     let known = scene.membership.into_iter().flat_map(|membership| membership.of(host, &look.named));
-    let processes: BTreeSet<u32> = listed.chain(known).collect();
+    // v2 shows one that ended in its group until its parent has waited for it
+    let lives: Vec<u32> = known.filter(|pid| !processes.contains(pid) && !is_dead(host, *pid)).collect();
+    processes.extend(lives);
     look.at_processes(&processes);
     let Look { named, drift, settings, elastic, ranges, places, .. } = look;
     let comm = |pid: &u32| {
