@@ -131,7 +131,7 @@ impl Membership {
     }
 }
 
-/// Did it end? Its parent need not have waited for it.
+/// Has it exited? A zombie has.
 pub(crate) fn is_dead(host: &Host, pid: u32) -> bool {
     host.kernel().process(pid).is_ok_and(|process| process.is_dead())
 }
@@ -165,8 +165,7 @@ pub(crate) fn may_leave(host: &Host, from: &str, place: &Place) -> bool {
     from.is_empty() || base.as_deref() == Some(from) || group_path::is_below(&place.path, from)
 }
 
-/// Is a process in that group of a hierarchy by somebody's choice between groups? Not in one of systemd or of a container
-/// manager.
+/// Did somebody choose this group for a process? Groups of systemd and of container managers are not chosen.
 pub(crate) fn is_chosen(host: &Host, at: &Hierarchy, path: &str) -> bool {
     let base = host.base(at).path();
     let from_root = GroupName::new(&format!("/{path}"));
@@ -178,7 +177,7 @@ pub(crate) fn is_chosen(host: &Host, at: &Hierarchy, path: &str) -> bool {
 pub(crate) fn stays_elsewhere(host: &Host, place: &Place, goes: impl Fn(&Place) -> bool) -> bool {
     let Some(at) = host.hierarchies().get(place.hierarchy) else { return false };
     let named = performer::name(&host.named(at, &place.path));
-    // where our groups are in the root the name does not say whether it is from there
+    // with our groups in the root, the name has no slash to tell a group from the root
     let from_root = GroupName::new(&format!("/{}", place.path)).ok();
     let from_root = from_root.filter(|_| host.base(at).path().is_empty());
     let others = host.hierarchies().iter().filter(|other| other.id != at.id && !other.controllers.is_empty());
@@ -191,14 +190,14 @@ pub(crate) fn stays_elsewhere(host: &Host, place: &Place, goes: impl Fn(&Place) 
     })
 }
 
-/// Would a move out of this directory thaw what is frozen there?
+/// Is the group frozen in this directory? A process that is moved out of it is thawed.
 pub(crate) fn holds_frozen(host: &Host, place: &Place) -> bool {
     let Some(at) = host.hierarchies().get(place.hierarchy) else { return false };
     let group = performer::name(&host.named(at, &place.path));
     at.controllers.contains(&Controller::Freezer) && host.frozen_by(&group).is_some()
 }
 
-/// Processes that leave a place for the nearest group above that does not go, too.
+/// These processes, each to be moved to the nearest group above that is not removed as well.
 pub(crate) fn to_above(
     target: Target<'_>,
     place: &Place,

@@ -41,7 +41,7 @@ pub fn hierarchies(target: Target<'_>) -> Observed {
     }
 }
 
-/// Can the caller make no group below the place where ours are?
+/// Is the caller unable to make groups where ours are in this hierarchy?
 pub(crate) fn is_closed(host: &Host, at: &Hierarchy) -> bool {
     let base = host.base(at).path();
     let place = group_path::branch(base).find(|path| host.kernel().exists(at, path)).unwrap_or_default();

@@ -371,7 +371,7 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
     let takes_tasks = |place: &&Place| place.version == Version::V1 || !parents.contains(&place.path);
     let mut membership = Membership::scan(host);
     for (Placed { group, places: own, named }, mut seats) in existing {
-        // in the others who lives is seen by the scan: a list of each takes as long as all else
+        // the scan covers the other hierarchies: reading cgroup.procs in each takes as long as all else
         let is_named = |seat: &Seat<'_>| named.iter().any(|place| place.hierarchy == seat.at.id);
         match seats.iter().any(is_named) {
             true => seats.retain(is_named),

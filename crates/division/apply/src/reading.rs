@@ -47,8 +47,8 @@ pub fn place(host: &Host, group: &GroupName, found: &NamedSetting) -> Result<Pla
     }
 }
 
-/// The files that every group has are in each of its hierarchies: v2's, that of cpusets, which v1 keeps a flag for among
-/// them, or the last one whose version has this one.
+/// The files that every group has are in each of its hierarchies: v2's, else v1's cpuset, which
+/// cgroup.clone_children is about, else the last one whose version has this one.
 fn core_hierarchy<'h>(
     host: &'h Host,
     group: &GroupName,

@@ -166,7 +166,7 @@ struct Steps<'t> {
     source: Option<Remainder>,
     /// Groups whose processes go back to where they came from.
     emptied: BTreeSet<Place>,
-    /// Groups that the generations made which are undone.
+    /// Groups made by the generations that are undone.
     undone: BTreeSet<Place>,
     /// Cpusets of groups that stay, with what takes them back.
     inherited: Inherited,
@@ -256,7 +256,7 @@ impl<'t> Steps<'t> {
         let originals = originals::read(state, target)?;
         let tried_of = tried.iter().map(|stayed| stayed.generation);
         let undone: BTreeSet<u32> = way.undone().iter().copied().chain(tried_of).collect();
-        // of a single one its own steps say it
+        // `Own::made` covers a single one
         for &generation in undone.iter().filter(|_| undone.len() > 1) {
             if let Some(record) = lasting::record(state, target, generation)? {
                 let here = record.head.here(target.host);

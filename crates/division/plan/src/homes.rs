@@ -229,11 +229,10 @@ fn wanted(group: &Group) -> Vec<(Controller, Origin)> {
     wanted
 }
 
-/// The v1 hierarchies that a group is in whatever it asks for, so that its processes are one set, as on v2: limits of another
-/// group can't hold for them in one of them, and each counts for the group. Not that of cpusets: its lists do not follow
-/// those above, and keep these from shrinking. Not that of devices: the kernel takes no rule for all devices where there are
-/// groups below. Not that of cpu where the kernel has real-time budgets: a group without one
-/// takes no real-time task.
+/// The v1 hierarchies that every group is in, whatever it sets, so that its processes are one set as on v2. Left out are:
+/// - cpuset: a list that is filled in does not follow the group above, and keeps it from shrinking;
+/// - devices: the kernel refuses a rule for all devices in a group with groups below;
+/// - cpu on a kernel with real-time budgets: a group without one refuses real-time tasks.
 fn shared(observed: &Observed) -> impl Iterator<Item = usize> {
     let all = observed.hierarchies.iter().enumerate();
     let is_shared = |at: &SeenHierarchy| {
@@ -243,7 +242,7 @@ fn shared(observed: &Observed) -> impl Iterator<Item = usize> {
     all.filter(move |(_, at)| is_shared(at)).map(|(index, _)| index)
 }
 
-/// Is a group of a layout in a hierarchy with these controllers, whatever it asks for and whatever the kernel is?
+/// Is every group of a layout in a hierarchy with these controllers, on any kernel?
 pub fn is_shared(version: Version, controllers: &[Controller]) -> bool {
     let refuses = [Controller::Cpuset, Controller::Cpu, Controller::Devices];
     version == Version::V1
@@ -256,10 +255,10 @@ fn is_of_cpu(controllers: &[Controller]) -> bool {
     controllers.contains(&Controller::Cpu) && !refuses.iter().any(|other| controllers.contains(other))
 }
 
-/// The groups into which rules put processes for some controllers only: these are in other groups for the others.
+/// The groups into which rules put processes for some controllers only; for the others the processes are elsewhere.
 struct Divided {
     named: HashSet<GroupName>,
-    /// How names with codes begin.
+    /// The text before the first code of each name with codes.
     begin: Vec<String>,
 }
 
@@ -297,7 +296,7 @@ impl Home<'_> {
         match found.setting.controller {
             Controller::Core => {
                 let has = |place: &&Place| matches!(found.side(place.version), Side::Has(_));
-                // v1 keeps a flag of cpusets among these
+                // cgroup.clone_children is about v1's cpusets alone
                 let of_cpusets = observed.hierarchy_of(Controller::Cpuset);
                 let of_cpusets = of_cpusets.and_then(|at| self.places.get(&at)).filter(has);
                 let all = || self.places.values().rev().find(has).or(self.places.values().next());

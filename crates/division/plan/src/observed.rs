@@ -17,8 +17,8 @@ pub struct Observed {
     /// The user and group who carry a plan out: whose a group's files are that nobody else gets.
     #[serde(default, skip_serializing_if = "is_root")]
     pub keeper: (u32, u32),
-    /// Does a group of v1's cpu take real-time tasks without a budget, as this kernel has no budgets? Not where nobody
-    /// looked.
+    /// v1: the kernel has no real-time budgets (RT_GROUP_SCHED), so that any group of cpu takes real-time tasks. False if
+    /// unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_realtime_budgets: bool,
     /// The host's name, where there is a host.
@@ -109,7 +109,7 @@ pub struct SeenHierarchy {
     /// The path below the mount where our groups live, "" for the root.
     #[serde(default)]
     pub base: String,
-    /// Can the caller make no group there, as the hierarchy is mounted read-only or the place is somebody else's?
+    /// The caller can make no groups in it: it is mounted read-only, or belongs to another user.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_closed: bool,
     /// Groups by their path below the mount, "" for the root. One that is not here does not exist.

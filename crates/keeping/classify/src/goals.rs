@@ -65,7 +65,7 @@ fn of_one(host: &Host, desired: &Desired, goal: &Goal) -> Vec<usize> {
     }
 }
 
-/// Where the group, or one of the layout above it, has settings: in the others it is for the sake of its processes.
+/// The hierarchies in which the group, its template or a group above it has settings.
 fn with_settings(host: &Host, desired: &Desired, goal: &Goal) -> BTreeSet<usize> {
     let group = &goal.group;
     let is_above = |above: &&Group| {

@@ -40,7 +40,7 @@ impl<'h> Listing<'h> {
         self.listed(at, path).unwrap_or_else(|| self.host.kernel().inode(at, path).ok())
     }
 
-    /// The same if its directory's parent is listed, or worth it.
+    /// The answer of the parent's listing; `None` as long as it is not listed.
     fn listed(&self, at: &Hierarchy, path: &str) -> Option<Option<u64>> {
         let above = group_path::parent(path)?;
         let mut directories = self.directories.borrow_mut();

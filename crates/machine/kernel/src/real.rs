@@ -318,8 +318,8 @@ impl Target {
 }
 
 /// Adds the groups below `directory` to `found`. On cgroupfs a directory's link count is 2 plus its
-/// subdirectories, so a leaf's twenty files are never listed, and the leaf itself is not opened. Any other is read to its end: who
-/// stops after that many misses a group where somebody makes another one meanwhile.
+/// subdirectories, so a leaf's twenty files are never listed, and the leaf itself is not opened. Any other is read to its end:
+/// stopping after that many entries would miss a group if another one is made meanwhile.
 fn walk(directory: OwnedFd, group: &str, found: &mut Vec<String>) {
     let Ok(entries) = Dir::read_from(&directory) else { return }; // the group went away meanwhile
     for entry in entries {

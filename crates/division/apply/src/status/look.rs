@@ -36,7 +36,7 @@ pub(super) fn status(scene: &Scene<'_>, group: String, decided: &Decided) -> Gro
     look.at_not_restored();
     let owners = look.at_owners();
     let seats = scene.listing.seats(&look.named);
-    // who lives is known by the scan; the lists are for threads of processes that are elsewhere, which v1's limits may be about
+    // the scan finds live processes; cgroup.procs also lists those with only some threads in the group
     let is_listed = |seat: &&Seat<'_>| match scene.membership {
         Some(_) => decided.writes.keys().any(|(place, ..)| place.hierarchy == seat.at.id),
         None => true,
@@ -44,7 +44,7 @@ pub(super) fn status(scene: &Scene<'_>, group: String, decided: &Decided) -> Gro
     let mut processes: BTreeSet<u32> =
         seats.iter().filter(is_listed).flat_map(|seat| host.tasks_in(seat)).collect();
     let known = scene.membership.into_iter().flat_map(|membership| membership.of(host, &look.named));
-    // v2 shows one that ended in its group until its parent has waited for it
+    // a zombie stays in its v2 group until it is reaped
     let lives: Vec<u32> = known.filter(|pid| !processes.contains(pid) && !is_dead(host, *pid)).collect();
     processes.extend(lives);
     look.at_processes(&processes);
@@ -297,9 +297,8 @@ impl<'l, 's> Look<'l, 's> {
         }
     }
 
-    /// Its processes that are in other groups of v1 hierarchies in which it has no directory. A group that is not in each
-    /// hierarchy that all groups of layouts are in shares its processes on purpose: libcgroup's files, or a rule for some
-    /// controllers, put them there. Groups of systemd and of container managers are nobody's choice.
+    /// Its processes that are in other groups of v1 hierarchies in which it has no directory. A group that lacks one of the shared
+    /// hierarchies is skipped: libcgroup's files, or a rule for some controllers, share its processes with others on purpose.
     fn where_it_is_not(&self, membership: &Membership, others: &mut BTreeMap<(String, usize), Vec<u32>>) {
         let host = self.performer.host();
         let is_in = |at: &Hierarchy| self.places.iter().any(|place| place.hierarchy == at.id);

@@ -27,7 +27,7 @@ pub(super) struct Scene<'s> {
     pub(super) membership: Option<&'s Membership>,
     /// Where the groups are that were applied.
     pub(super) applied: &'s BTreeSet<Place>,
-    /// The hierarchies in which every group of a layout is.
+    /// The hierarchies that every group of a layout is in ([`plan::is_shared`]).
     pub(super) shared: BTreeSet<usize>,
     /// Where directories of theirs are that somebody renamed.
     pub(super) renamed: &'s BTreeMap<Place, Place>,

@@ -268,7 +268,7 @@ impl Steps<'_> {
         }
     }
 
-    /// v1: the processes of a group that was in other hierarchies before, and stays there, need not be in this one.
+    /// v1: if the group stays in another hierarchy, where it was before, its processes leave this directory for the group above.
     fn send_above(&mut self, place: &Place, own: &Own<'_>, entry: &Entry) {
         let goes = |other: &Place| {
             own.made.contains_key(other) || self.undone.contains(other) || self.removed.contains(other)
