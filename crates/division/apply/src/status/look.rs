@@ -282,7 +282,7 @@ impl<'l, 's> Look<'l, 's> {
         self.drift.extend(together.into_iter().map(drift));
     }
 
-    /// Where the group has no setting, groups of systemd and of container managers are nobody's choice.
+    /// Where the group has no setting, groups of systemd and of container managers are left out.
     fn add_others(
         &self,
         place: &Place,

@@ -274,16 +274,16 @@ impl Steps<'_> {
             own.made.contains_key(other) || self.undone.contains(other) || self.removed.contains(other)
         };
         let Some(at) = self.performer.at(place).filter(|at| at.version == Version::V1) else { return };
+        if self.emptied.contains(place) || self.remade.contains(place) {
+            return;
+        }
         let host = self.performer.host();
         let tasks = host.tasks_in(&Seat { at, path: place.path.clone() });
+        if tasks.is_empty() || !stays_elsewhere(host, place, goes) || holds_frozen(host, place) {
+            return;
+        }
         let below = host.kernel().descendants(at, &place.path).unwrap_or_default();
-        let stays = |path: &String| !self.removed.contains(&Place { path: path.clone(), ..place.clone() });
-        let is_kept = self.emptied.contains(place)
-            || self.remade.contains(place)
-            || tasks.is_empty()
-            || below.iter().any(stays)
-            || holds_frozen(host, place);
-        if is_kept || !stays_elsewhere(host, place, goes) {
+        if below.into_iter().any(|path| !self.removed.contains(&Place { path, ..place.clone() })) {
             return;
         }
         let tasks = to_above(self.target, place, &tasks, goes);
