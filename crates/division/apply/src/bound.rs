@@ -11,7 +11,7 @@ use units::hint;
 use crate::{
     Again, Failure, Target,
     in_effect::{Groups, add, drop_undecided},
-    record::Kind,
+    record::{Head, Kind},
     state::{State, in_place},
 };
 
@@ -76,17 +76,7 @@ pub fn again(state: &State, target: Target<'_>) -> Again {
 /// # Errors
 /// [`Failure::State`].
 pub fn bound(state: &State, target: Target<'_>) -> Result<Bound, Failure> {
-    let Some(head) = crate::layout_in_effect(state, target)? else { return Ok(Bound::default()) };
-    let mut groups = Groups::new();
-    let mut in_effect = head.in_effect.clone();
-    in_place(&state.joined()?, &mut in_effect);
-    for generation in in_effect {
-        let Some(record) = state.record_in_effect(generation)? else { continue };
-        if record.head.kind != Kind::Set {
-            add(&record, target, &mut groups);
-        }
-    }
-    drop_undecided(&head, target, &mut groups);
+    let Some((head, groups)) = of_layout(state, target)? else { return Ok(Bound::default()) };
     let unit = |(group, decided): (String, crate::in_effect::Decided)| {
         let drop_in = decided.drop_in?;
         let level = GroupName::new(&format!("/{}", drop_in.place.path)).ok()?.to_string();
@@ -100,6 +90,40 @@ pub fn bound(state: &State, target: Target<'_>) -> Result<Bound, Failure> {
         }
     }
     Ok(Bound { units, layout: head.file })
+}
+
+/// The services of the layout in effect that are divided: each with its unit's name, where its group is, and the groups in it. Of a
+/// template it stands for all units that fit.
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn divided_services(
+    state: &State,
+    target: Target<'_>,
+) -> Result<Vec<(String, plan::Place, plan::Inside)>, Failure> {
+    let Some((_, groups)) = of_layout(state, target)? else { return Ok(Vec::new()) };
+    let service = |decided: crate::in_effect::Decided| {
+        let drop_in = decided.drop_in?;
+        let inside = plan::Inside::of_text(&drop_in.text)?;
+        Some((drop_in.unit, drop_in.place, inside))
+    };
+    Ok(groups.into_values().filter_map(service).collect())
+}
+
+/// What the layout in effect decides about each group.
+fn of_layout(state: &State, target: Target<'_>) -> Result<Option<(Head, Groups)>, Failure> {
+    let Some(head) = crate::layout_in_effect(state, target)? else { return Ok(None) };
+    let mut groups = Groups::new();
+    let mut in_effect = head.in_effect.clone();
+    in_place(&state.joined()?, &mut in_effect);
+    for generation in in_effect {
+        let Some(record) = state.record_in_effect(generation)? else { continue };
+        if record.head.kind != Kind::Set {
+            add(&record, target, &mut groups);
+        }
+    }
+    drop_undecided(&head, target, &mut groups);
+    Ok(Some((head, groups)))
 }
 
 /// A second line for the same setting would be refused.

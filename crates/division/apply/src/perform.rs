@@ -6,7 +6,7 @@ pub(crate) mod refill;
 use std::collections::HashMap;
 
 use kernel::{Hierarchy, Op, Seat};
-use plan::{Action, Owned, PARTITION, Place, SettingRequest};
+use plan::{Action, Inside, Owned, PARTITION, Place, SettingRequest};
 use rustix::io::Errno;
 use settings::{Access, AdminFiles, Controller, Value, Version, devices};
 use units::{Bytes, CpuSet, group_path, hint::Command};
@@ -15,6 +15,7 @@ use crate::{
     Difference, Error, affinity,
     already::is_so,
     entry::Entry,
+    inside::{Divided, running_services},
     journal::Journal,
     knob, membership,
     outcome::Done,
@@ -106,8 +107,11 @@ impl<'t> Performer<'t> {
         }
         // systemd has what it says, or not, from the next reload on: before any other step
         self.unread.push(unit.to_owned());
+        self.divided.retain(|(_, of, _)| of != place);
+        let inside = text.and_then(Inside::of_text);
+        self.divided.extend(inside.map(|inside| (unit.to_owned(), place.clone(), inside)));
         if was != text {
-            self.end_drop_in(place, entry, (was, text))?;
+            self.end_drop_in((unit, place), entry, (was, text))?;
         }
         files.write(path, text)?;
         Ok(())
@@ -130,11 +134,15 @@ impl<'t> Performer<'t> {
     /// Ends what a unit's drop-in file made of its group, as far as it is to do so no more.
     fn end_drop_in(
         &self,
-        place: &Place,
+        (unit, place): (&str, &Place),
         entry: &Entry,
         was_then: (Option<&str>, Option<&str>),
     ) -> Result<(), Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
+        let (was, then) = (was_then.0.and_then(Inside::of_text), was_then.1.and_then(Inside::of_text));
+        if let Some(was) = was {
+            self.services((unit, place)).try_for_each(|service| service.end(&was, then.as_ref()))?;
+        }
         let kernel = self.host().kernel();
         let children = |place: &Place| {
             let names = kernel.children(at, &place.path).unwrap_or_default();
@@ -158,7 +166,22 @@ impl<'t> Performer<'t> {
         if units.is_empty() {
             return Ok(());
         }
-        self.system().unit_files().reload(&units).map_err(|error| Unread { units, error })
+        let divided = std::mem::take(&mut self.divided);
+        let reloaded = self.system().unit_files().reload(&units).and_then(|()| self.divide(&divided));
+        reloaded.map_err(|error| Unread { units, error })
+    }
+
+    /// Makes the groups in services that run.
+    fn divide(&self, divided: &[(String, Place, Inside)]) -> Result<(), kernel::Error> {
+        divided.iter().try_for_each(|(unit, place, inside)| {
+            self.services((unit, place)).try_for_each(|service| service.make(inside))
+        })
+    }
+
+    /// The services whose drop-in file it is, as far as they run.
+    fn services(&self, of: (&str, &Place)) -> impl Iterator<Item = Divided<'_>> {
+        let running = running_services(self.host(), of, self.system().unit_files());
+        running.into_iter().filter_map(|(_, place)| Divided::new(self.host(), self.at(&place)?, &place.path))
     }
 
     /// Notes in the journal what a file of a new group contains before this generation writes it: the kernel's

@@ -48,6 +48,8 @@ pub(crate) struct Performer<'t> {
     pub of_units: HashSet<Place>,
     /// Units with drop-in files that were written and that systemd did not read yet.
     pub unread: Vec<String>,
+    /// The groups of services whose drop-in files have groups for their processes.
+    pub divided: Vec<(String, Place, plan::Inside)>,
     /// What drop-in files contain by the records.
     pub drop_ins: Known,
     /// What files of new groups contain by default, by hierarchy; `None`: they can't be read.
@@ -71,6 +73,7 @@ impl<'t> Performer<'t> {
             inodes,
             of_units: HashSet::new(),
             unread: Vec::new(),
+            divided: Vec::new(),
             drop_ins: Known::default(),
             fresh,
         }

@@ -10,7 +10,7 @@ use std::{
 use kernel::{Change, GroupName, Hierarchy, Host, Seat};
 use layout::{Desired, Group, Origin, UnitName};
 use plan::{
-    Action, Coverage, Expansion, Lint, LintKind, Observed, Outsider, People, Place, Placed, Plan, Problem,
+    Action, Coverage, Expansion, Inside, Lint, LintKind, Observed, Outsider, People, Place, Placed, Plan, Problem,
     SeenUnit, Step,
 };
 use settings::{Facts, Version};
@@ -47,8 +47,25 @@ pub fn planned(
     if later.is_empty() {
         return Ok(all);
     }
-    expansion.desired.to_mut().groups.retain(|group| !later.contains(&group.name));
+    let is_in_one = |group: &Group| {
+        let mut above = group_path::ancestors(group.name.path());
+        above.any(|above| later.iter().any(|later| later.path() == above))
+    };
+    let groups = &mut expansion.desired.to_mut().groups;
+    groups.retain(|group| !later.contains(&group.name) && !is_in_one(group));
     planned_for(target, earlier, &expansion, machine, facts, people)
+}
+
+/// Groups in services that drop-in files will no longer have.
+fn ended_inside(steps: &[Step]) -> Vec<Place> {
+    let ended = steps.iter().filter_map(|step| {
+        let Action::WriteDropIn { place, text, .. } = &step.action else { return None };
+        let was = Inside::of_text(step.before.as_deref()?)?;
+        let now = text.as_deref().and_then(Inside::of_text).unwrap_or_default();
+        let gone = was.groups.into_keys().filter(move |name| !now.groups.contains_key(name));
+        Some(gone.map(|name| Place { path: group_path::join(&place.path, &name), ..place.clone() }))
+    });
+    ended.flatten().collect()
 }
 
 /// Groups of units that started after the drop-in file of their template was written, which gives them what this plan would: nothing is to be
@@ -151,6 +168,7 @@ fn planned_for(
     plan.lints.extend(expansion.lints.iter().cloned());
     plan.lints.extend(back.lints);
     plan.dropped = back.dropped;
+    plan.dropped.gone.extend(ended_inside(&plan.steps));
     plan.decided = earlier.news(plan.decided, &observed.elastic);
     Ok(plan)
 }

@@ -159,13 +159,11 @@ fn unit(group: &Group, report: &mut Report) {
     }
 }
 
-/// One unit is one group, without groups of the layout in it.
+/// One unit is one group. In that of a service there may be groups for its processes.
 fn units(desired: &Desired, report: &mut Report) {
     let mut bound: HashMap<&UnitName, &Group> = HashMap::new();
-    let mut names: HashMap<&str, &Group> = HashMap::new();
     for group in &desired.groups {
         let Some(Spanned { value: unit, origin }) = &group.demands.unit else { continue };
-        names.insert(group.name.path(), group);
         if let Some(first) = bound.insert(unit, group) {
             let error =
                 Diagnostic::error(format!("groups '{}' and '{}' are both {unit}", first.name, group.name));
@@ -174,19 +172,50 @@ fn units(desired: &Desired, report: &mut Report) {
             );
         }
     }
-    for group in desired.groups.iter().filter(|_| !names.is_empty()) {
-        let above = group_path::ancestors(group.name.path()).find_map(|above| names.get(above));
-        if let Some(above) = above.filter(|above| above.name.is_from_root() == group.name.is_from_root()) {
-            let message = format!(
-                "group '{}' can't be in group '{}', which is a unit of systemd",
-                group.name, above.name
-            );
-            let error = Diagnostic::error(message).at(group.origin.clone());
-            report.push(
-                error
-                    .also(above.origin.clone(), "the unit is here")
-                    .hint("give it a name that does not begin with that group's"),
-            );
+    let units = desired.units();
+    for group in &desired.groups {
+        if let Some((above, name)) = units.above(group) {
+            in_unit(group, above, name, report);
+        }
+    }
+}
+
+/// A group in a unit: one of a service's own processes.
+fn in_unit(group: &Group, above: &Group, name: &str, report: &mut Report) {
+    let Some(Spanned { value: unit, .. }) = &above.demands.unit else { return };
+    let demands = &group.demands;
+    let mut refuse = |origin: &Origin, message: String, hint: &str| {
+        let error = Diagnostic::error(message).at(origin.clone());
+        report.push(error.also(above.origin.clone(), "the unit is here").hint(hint));
+    };
+    if !unit.as_str().ends_with(".service") {
+        let message = format!("group '{}' can't be in group '{}', which is {unit}", group.name, above.name);
+        return refuse(&group.origin, message, "only services can be divided; give the group another name");
+    }
+    if name.contains('/') || name.starts_with('.') || UnitName::new(name).is_ok() {
+        let message = format!("'{name}' can't be a group in {unit}");
+        return refuse(&group.origin, message, "groups in a service have plain names, such as maintenance, and no groups in them");
+    }
+    let all_of = |what: &str| format!("group '{}' is in {unit} and can't have {what}", group.name);
+    let people = demands.tasks.as_ref().or(demands.admin.as_ref()).map(|person| &person.origin);
+    let devices = demands.settings.iter().find(|assigned| assigned.found.setting.name.starts_with("devices."));
+    let named = demands.controllers.first().map(|named| &named.origin);
+    let elastic = demands.cpus.as_ref().filter(|cpus| cpus.value.elastic().is_some());
+    let range = demands.settings.iter().find(|assigned| assigned.most.is_some());
+    let own = demands.cpus.as_ref().filter(|_| demands.exclusive || demands.isolate.is_some());
+    let partition = demands.settings.iter().find(|assigned| assigned.is_partition());
+    for (origin, what, hint) in [
+        (demands.unit.as_ref().map(|unit| &unit.origin), "a unit", "one group is one unit"),
+        (people, "owners", "the service's User= is the owner of what Delegate= gives it"),
+        (devices.map(|assigned| &assigned.origin), "rules of devices", "DeviceAllow= of the service holds for all its processes"),
+        (named, "controllers by name", "it gets those that its settings need"),
+        (elastic.map(|cpus| &cpus.origin), "elastic CPUs", "give them to the service as a whole"),
+        (range.map(|assigned| &assigned.origin), "settings that follow its load", "give them to the service as a whole"),
+        (own.map(|cpus| &cpus.origin), "CPUs of its own", "give them to the service as a whole"),
+        (partition.map(|assigned| &assigned.origin), "CPUs of its own", "give them to the service as a whole"),
+    ] {
+        if let Some(origin) = origin {
+            refuse(origin, all_of(what), hint);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! knows no machine; a planner resolves it against one.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::num::NonZeroUsize;
 
 use settings::GroupName;
@@ -11,7 +12,7 @@ use crate::assigned::Assigned;
 use crate::demand::{CpuDemand, MemDemand, MemoryAmount, Placement, Pool, Smt};
 use crate::isolate::Isolate;
 use crate::latency::Latency;
-use crate::matcher::Matcher;
+use crate::matcher::{Condition, Matcher};
 use crate::origin::{Origin, Spanned};
 use crate::pattern::NamePattern;
 use crate::people::Person;
@@ -252,7 +253,9 @@ impl<T: PartialOrd> Expected<T> {
 impl Desired {
     /// Does anything live in a group of our own? Else all groups are systemd's units, or others' by a name from the root.
     pub fn has_own_groups(&self) -> bool {
-        let own = |group: &Group| group.demands.unit.is_none() && !group.name.is_from_root();
+        let units = self.units();
+        let is_systemds = |group: &Group| group.demands.unit.is_some() || units.above(group).is_some();
+        let own = |group: &Group| !is_systemds(group) && !group.name.is_from_root();
         self.groups.iter().any(own) || !self.templates.is_empty() || !self.rules.is_empty()
     }
 
@@ -275,6 +278,12 @@ impl Desired {
         units.any(|unit| unit.value.is_pattern()) || !self.all_rules().is_empty()
     }
 
+    /// The groups that are units.
+    pub fn units(&self) -> Units<'_> {
+        let units = self.groups.iter().filter(|group| group.demands.unit.is_some());
+        Units(units.map(|group| (group.name.path(), group)).collect())
+    }
+
     /// The template that a rule's group is made from: the one of the same name, codes included.
     pub fn template(&self, name: &NamePattern) -> Option<&Template> {
         self.templates.iter().find(|template| template.name == *name)
@@ -282,15 +291,24 @@ impl Desired {
 
     /// All rules in the order in which they count: [`Desired::rules`], then what the groups match, deeper groups first.
     pub fn all_rules(&self) -> Vec<Rule> {
+        let units = self.units();
         let of_group = |group: &Group| {
             let name = NamePattern::of(&group.name);
-            group.matches.clone().into_iter().map(move |matcher| {
+            // rules of a group in a unit take the unit's processes only
+            let above = units.above(group);
+            let unit = above.and_then(|(above, name)| Some((above.demands.unit.as_ref()?.value.clone(), name.to_owned())));
+            group.matches.clone().into_iter().map(move |mut matcher| {
                 let origin = matcher.origin.clone();
-                let target = Target { controllers: Controllers::All, group: name.clone(), origin };
+                let within = unit.as_ref().map(|(_, name)| name.clone());
+                matcher.also.extend(unit.as_ref().map(|(unit, _)| Condition::OfUnit(unit.clone())));
+                let target = Target { controllers: Controllers::All, group: name.clone(), within, origin };
                 Rule { matcher, targets: vec![target], ignore: false, ignore_rt: false }
             })
         };
-        self.rules.iter().cloned().chain(self.deepest().into_iter().flat_map(of_group)).collect()
+        let (in_units, others): (Vec<&Group>, Vec<&Group>) =
+            self.deepest().into_iter().partition(|group| units.above(group).is_some());
+        let groups = in_units.into_iter().flat_map(&of_group).collect::<Vec<_>>().into_iter();
+        groups.chain(self.rules.iter().cloned()).chain(others.into_iter().flat_map(&of_group)).collect()
     }
 
     /// What the rules take, in the same order.
@@ -343,6 +361,22 @@ impl Desired {
         forget(&mut defaults.admin, &no_origin);
         defaults.settings.iter_mut().for_each(|assigned| assigned.origin = no_origin.clone());
         same
+    }
+}
+
+/// Groups that are units of systemd.
+#[derive(Debug, Clone)]
+pub struct Units<'d>(HashMap<&'d str, &'d Group>);
+
+impl<'d> Units<'d> {
+    /// The unit that a group is in: its group, and the name in it.
+    pub fn above<'g>(&self, group: &'g Group) -> Option<(&'d Group, &'g str)> {
+        if self.0.is_empty() || group.name.is_from_root() {
+            return None;
+        }
+        let path = group.name.path();
+        let above = group_path::ancestors(path).find_map(|above| self.0.get(above).copied())?;
+        Some((above, path.strip_prefix(above.name.path())?.strip_prefix('/')?))
     }
 }
 

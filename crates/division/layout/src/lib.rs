@@ -19,6 +19,7 @@ mod latency;
 mod matcher;
 mod pattern;
 mod people;
+mod role;
 mod rule;
 pub mod schedule;
 mod scheduled;
@@ -53,6 +54,7 @@ pub use assigned::{Assigned, BURST, PROTECTED, QUOTA};
 pub use demand::{CpuAmount, CpuDemand, CpuSpec, MemDemand, MemoryAmount, Near, Placement, Pool, Smt};
 pub use desired::{
     Assertions, Defaults, Demands, Desired, Expected, Group, Keep, Mount, Power, Reserve, Systemd, Template,
+    Units,
 };
 pub use diagnostic::{Diagnostic, Severity, errors, render};
 pub use docs::markdown;
@@ -68,6 +70,7 @@ pub use origin::{Origin, Spanned};
 pub use pattern::{Code, NamePattern, Part, PatternError};
 pub use people::{Account, Mode, Person};
 pub use reader::did_you_mean;
+pub use role::Role;
 pub use reading::{Grammar, Reading, read, read_cgconfig, read_cgconfigs, read_cgrules, read_toml};
 pub use rule::{Controllers, Rule, Subsystem, Target};
 pub use scheduled::{Overlay, Schedule};

@@ -6,6 +6,8 @@ use std::fmt;
 use crate::glob::{Expression, Glob};
 use crate::origin::Origin;
 use crate::people::Account;
+use crate::role::Role;
+use crate::unit_name::UnitName;
 
 /// What a process must be like; all parts must fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub enum Process {
 pub enum Condition {
     /// Its command line, words parted by spaces, holds this.
     Command(Expression),
+    /// Its title says that it has one of these roles; never empty.
+    Role(Vec<Role>),
     /// Its parent runs this program.
     Parent(Process),
     /// One of those that it descends from runs this program.
@@ -60,6 +64,8 @@ pub enum Condition {
     Session(Process),
     /// It is in such a unit of systemd (`session-*.scope`).
     Unit(Glob),
+    /// It is in this unit, or one that fits: a layout's group in the unit says so, no file does.
+    OfUnit(UnitName),
     /// It is in a container of such a number, or name where the container is named.
     Container(Glob),
     /// Its environment had this variable when the program began.
@@ -88,8 +94,15 @@ impl Condition {
 
     /// Does it, or a condition inside it, need a fact that is known only once the program runs?
     pub(crate) fn is_of_running(&self) -> bool {
-        let own = matches!(self, Condition::Command(_) | Condition::Environment { .. });
-        own || self.inner().iter().flat_map(|matcher| &matcher.also).any(Condition::is_of_running)
+        matches!(self, Condition::Environment { .. })
+            || self.is_of_title()
+            || self.inner().iter().flat_map(|matcher| &matcher.also).any(Condition::is_of_running)
+    }
+
+    /// Does it, or a condition inside it, need the title of a process, which it may change at any time without the kernel telling?
+    pub fn is_of_title(&self) -> bool {
+        matches!(self, Condition::Command(_) | Condition::Role(_))
+            || self.inner().iter().flat_map(|matcher| &matcher.also).any(Condition::is_of_title)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Drafts of several files into one [`Desired`]: nothing said twice (or the later counts, among libcgroup's files),
 //! defaults for those that need them, parents before children.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::collections::hash_map::Entry;
 
 use settings::GroupName;
@@ -91,11 +91,17 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
         }
     }
     let defaults = whole.defaults.clone();
+    let units = whole.units();
+    let in_units = whole.groups.iter().filter(|group| units.above(group).is_some());
+    let in_units: HashSet<GroupName> = in_units.map(|group| group.name.clone()).collect();
     // the root gets no default owner
     let groups = whole.groups.iter_mut().filter(|group| group.name != GroupName::root());
-    let groups = groups.map(|group| &mut group.demands);
-    let templates = whole.templates.iter_mut().map(|template| &mut template.demands);
-    groups.chain(templates).for_each(|demands| give(&defaults, demands));
+    let groups = groups.map(|group| {
+        let is_systemds = in_units.contains(&group.name) || group.demands.unit.is_some();
+        (&mut group.demands, is_systemds)
+    });
+    let templates = whole.templates.iter_mut().map(|template| (&mut template.demands, false));
+    groups.chain(templates).for_each(|(demands, is_systemds)| give(&defaults, demands, is_systemds));
     // stable: the files' order within a depth
     whole.groups.sort_by_cached_key(|group| depth(&group.name));
     whole
@@ -145,11 +151,10 @@ impl<K: std::hash::Hash + Eq> Firsts<K> {
     }
 }
 
-/// Fills in what demands don't say themselves.
-fn give(defaults: &Defaults, demands: &mut Demands) {
+/// Fills in what demands don't say themselves. `is_systemds`: the group is a unit, or in one.
+fn give(defaults: &Defaults, demands: &mut Demands, is_systemds: bool) {
     give_cpus(defaults, demands);
-    // a unit's group is systemd's
-    if demands.unit.is_none() {
+    if !is_systemds {
         if demands.tasks.is_none() {
             demands.tasks.clone_from(&defaults.tasks);
         }

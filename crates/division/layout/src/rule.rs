@@ -28,6 +28,8 @@ pub struct Target {
     pub controllers: Controllers,
     /// The group.
     pub group: NamePattern,
+    /// It is in a unit of systemd: the group of this name in the group of the process's own unit.
+    pub within: Option<String>,
     /// Where it was said.
     pub origin: Origin,
 }

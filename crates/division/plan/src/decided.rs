@@ -44,7 +44,7 @@ pub(crate) fn decided(of: &Decisions<'_>, wanted: &[Wanted], steps: &[Step]) -> 
     let changes = Changes::new(steps);
     let there = |place: &Place| !place.path.is_empty() && of.observed.group(place).is_some();
     let mut decided = Vec::new();
-    for home in of.homes.iter().filter(|home| home.group.demands.unit.is_none()) {
+    for home in of.homes.iter().filter(|home| !home.is_systemds()) {
         let groups = home.places.values().filter(|place| there(place) && !changes.makes(place));
         let groups = groups.map(|place| Action::CreateGroup { place: place.clone() });
         decided.extend(groups.map(|action| Step::new(home.group.name.clone(), action, WHY)));

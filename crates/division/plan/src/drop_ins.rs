@@ -1,14 +1,17 @@
 //! What a unit's drop-in file says, and in which order it and the group's own files
 //! are written. systemd sets what the file says whenever it starts the unit or reads its files again.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
-use layout::{Desired, Group, Origin, UnitName};
+use layout::{Desired, Group, Origin, Spanned, UnitName};
 use settings::{Controller, GroupName, Version};
-use units::hint::Command;
+use units::{group_path, hint::Command};
 
 use crate::{
-    Action, Lint, LintKind, Observed, Place, Problem, SeenUnit, Step,
+    Action, Inside, Lint, LintKind, Observed, Place, Problem, SeenUnit, Step,
     cpusets::{CPUS, PARTITION},
     decided::Wanted,
     homes::{self, Home},
@@ -46,6 +49,8 @@ pub fn keep_lines(path: &Path) -> String {
 /// What the units' files are to say: by the unit's place.
 pub(crate) struct DropIns<'h> {
     by_place: BTreeMap<Place, DropIn<'h>>,
+    /// Groups in units: by their place.
+    inside: BTreeMap<Place, &'h GroupName>,
 }
 
 struct DropIn<'h> {
@@ -63,6 +68,9 @@ impl<'h> DropIns<'h> {
         problems: &mut Vec<Problem>,
     ) -> DropIns<'h> {
         let mut by_place = BTreeMap::new();
+        let mut inside: BTreeMap<Place, &GroupName> = BTreeMap::new();
+        let in_units = homes.iter().filter(|home| home.unit.is_some());
+        inside.extend(in_units.filter_map(|home| Some((home.places.values().next()?.clone(), &home.group.name))));
         for home in homes {
             let (Some(unit), Some(place)) = (&home.group.demands.unit, home.places.values().next()) else {
                 continue;
@@ -110,11 +118,20 @@ impl<'h> DropIns<'h> {
                     hint: seen.map(|seen| keep_lines(Path::new(&seen.drop_in))),
                 });
             }
+            let mut section = String::new();
+            if let Some(groups) = inside_of(place, &inside, wanted) {
+                if seen.is_some_and(|seen| seen.delegates && seen.text.as_deref().and_then(Inside::of_text).is_none()) {
+                    problems.push(divides_itself(home, unit));
+                }
+                let (own, groups) = groups.lines(&|name| seen.is_none_or(|seen| seen.knows(name)));
+                lines.extend(own);
+                section = groups;
+            }
             let header = header(observed.history.as_deref());
-            let text = format!("{header}\n[{}]\n{}\n", unit.value.section(), lines.join("\n"));
+            let text = format!("{header}\n[{}]\n{}\n{section}", unit.value.section(), lines.join("\n"));
             by_place.insert(place.clone(), DropIn { group: &home.group.name, unit: &unit.value, text });
         }
-        let drop_ins = DropIns { by_place };
+        let drop_ins = DropIns { by_place, inside };
         problems.extend(drop_ins.unnamed_of_others(observed));
         drop_ins
     }
@@ -151,13 +168,23 @@ impl<'h> DropIns<'h> {
         wanted: &[Wanted],
         observed: &Observed,
     ) -> (Vec<Step>, Vec<Step>) {
+        let (steps, mut made) = self.made_inside(steps, observed);
+        // of a unit that does not run, its start makes them
+        made.retain(|step| step.action.place().and_then(above).is_some_and(|unit| observed.group(&unit).is_some()));
         let (mut before, after) = self.around(steps, observed);
         let mut decided = self.decided(decided, wanted, observed);
+        let unmade: BTreeSet<Place> = made.iter().filter_map(|step| step.action.place().and_then(above)).collect();
+        decided.extend(self.inside.iter().map(|(place, group)| {
+            let action = Action::CreateGroup { place: place.clone() };
+            Step::new((*group).clone(), action, "the unit's drop-in file has it")
+        }));
+        decided.extend(made.into_iter().filter(|step| matches!(step.action, Action::Write { .. })));
         let mut files = Vec::new();
         for step in self.files(observed) {
             let Action::WriteDropIn { place, text, .. } = &step.action else { continue };
             // systemd knows of a value that somebody changed by it (set-property), until it reads the file again
             let is_reset = before.iter().any(|other| is_write_to(other, place));
+            let is_reset = is_reset || unmade.contains(place) || self.lacks_inside(place, observed);
             if *text == step.before && !is_reset { decided.push(step) } else { files.push(step) }
         }
         before.extend(files);
@@ -168,6 +195,26 @@ impl<'h> DropIns<'h> {
 
     fn is_of_unit(&self, step: &Step) -> bool {
         step.action.place().is_some_and(|place| self.by_place.contains_key(place))
+    }
+
+    /// Takes out the steps to groups in units that are made with the unit's drop-in file. What is written to files that are there
+    /// stays: a limit below the use is refused.
+    fn made_inside(&self, steps: Vec<Step>, observed: &Observed) -> (Vec<Step>, Vec<Step>) {
+        let is_made = |step: &Step| match (&step.action, step.action.place()) {
+            (action, Some(place)) if self.inside.contains_key(place) => match action {
+                Action::Write { file, .. } => observed.file(place, file).is_none(),
+                _ => true,
+            },
+            _ => false,
+        };
+        let (made, others) = steps.into_iter().partition(is_made);
+        (others, made)
+    }
+
+    /// Is a group in a unit that runs missing?
+    fn lacks_inside(&self, unit: &Place, observed: &Observed) -> bool {
+        let mut inside = self.inside.keys().filter(|place| above(place).as_ref() == Some(unit));
+        observed.group(unit).is_some() && inside.any(|place| observed.group(place).is_none())
     }
 
     /// The steps before the drop-in files, and those after: writes to files that only systemd brings about.
@@ -184,8 +231,10 @@ impl<'h> DropIns<'h> {
     fn decided(&self, decided: Vec<Step>, wanted: &[Wanted], observed: &Observed) -> Vec<Step> {
         let mut decided: Vec<Step> =
             decided.into_iter().filter(|step| !self.is_of_unit(step) || runs(step, observed)).collect();
+        let is_later = |place: &Place| self.by_place.contains_key(place) && observed.group(place).is_none();
         let later = wanted.iter().filter(|write| {
-            self.by_place.contains_key(&write.place) && observed.group(&write.place).is_none()
+            let unit = if self.inside.contains_key(&write.place) { above(&write.place) } else { None };
+            is_later(unit.as_ref().unwrap_or(&write.place))
         });
         decided.extend(later.map(|write| {
             let Wanted { group, place, file, text } = write.clone();
@@ -265,6 +314,33 @@ fn at_start(write: &Wanted, home: &Home<'_>, seen: Option<&SeenUnit>) -> Wanted 
         None => write.text.parse().is_ok_and(|now: units::CpuSet| now.is_subset(cpus)),
     });
     Wanted { text: kept.map_or_else(|| write.text.clone(), |cpus| cpus.to_string()), ..write.clone() }
+}
+
+/// What the groups in a unit are to have.
+fn inside_of(unit: &Place, inside: &BTreeMap<Place, &GroupName>, wanted: &[Wanted]) -> Option<Inside> {
+    let in_it = inside.keys().filter(|place| above(place).as_ref() == Some(unit));
+    let of_group = |place: &Place| {
+        let writes = wanted.iter().filter(|write| write.place == *place);
+        let writes = writes.map(|write| (write.file.clone(), write.text.clone())).collect();
+        (group_path::name(&place.path).to_owned(), writes)
+    };
+    let groups: BTreeMap<_, _> = in_it.map(of_group).collect();
+    (!groups.is_empty()).then(|| Inside::new(groups))
+}
+
+/// The group that it is in.
+fn above(place: &Place) -> Option<Place> {
+    Some(Place { path: group_path::parent(&place.path)?.to_owned(), ..place.clone() })
+}
+
+fn divides_itself(home: &Home<'_>, unit: &Spanned<UnitName>) -> Problem {
+    let show = Command::new("systemctl show --property=Delegate,DropInPaths").arg(unit.value.as_str());
+    Problem::Value {
+        group: home.group.name.to_string(),
+        message: format!("{} divides its group itself (Delegate=), so there can be no other groups in it", unit.value),
+        origin: unit.origin.clone(),
+        hint: Some(format!("limit it as a whole; {show} shows who says so")),
+    }
 }
 
 fn is_write_to(step: &Step, place: &Place) -> bool {

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
 };
 
 use layout::{Assigned, CpuDemand, Demands, Desired, Group, Spanned, UnitName};
@@ -54,9 +54,18 @@ fn template(group: &Group) -> Option<UnitName> {
 /// A unit that two groups are bound to.
 pub fn expand<'d>(desired: &'d Desired, units: &BTreeSet<String>) -> Result<Expansion<'d>, Vec<Problem>> {
     let (mut groups, mut lints) = (Vec::with_capacity(desired.groups.len()), Vec::new());
+    // groups in units, by the group of these
+    let mut inside: HashMap<&GroupName, Vec<(&Group, &str)>> = HashMap::new();
+    let bound = desired.units();
     for group in &desired.groups {
+        if let Some((above, name)) = bound.above(group) {
+            inside.entry(&above.name).or_default().push((group, name));
+        }
+    }
+    for group in desired.groups.iter().filter(|group| bound.above(group).is_none()) {
         let Some(pattern) = group.demands.unit.as_ref().filter(|unit| unit.value.is_pattern()) else {
             groups.push(group.clone());
+            groups.extend(inside.get(&group.name).into_iter().flatten().map(|(inner, _)| (*inner).clone()));
             continue;
         };
         let of_pattern = |unit: &String| own_group(group, pattern, unit);
@@ -67,6 +76,16 @@ pub fn expand<'d>(desired: &'d Desired, units: &BTreeSet<String>) -> Result<Expa
             lints.push(unused(group, pattern, of_later.is_some()));
         }
         groups.extend(of_later);
+        let inner = inside.get(&group.name).into_iter().flatten();
+        let of_each = |(inner, name): &(&Group, &str)| {
+            let named = |own: &Group| {
+                let name = GroupName::new(&format!("{}/{name}", own.name)).ok()?;
+                Some(Group { name, ..(*inner).clone() })
+            };
+            groups[before..].iter().filter_map(named).collect::<Vec<_>>()
+        };
+        let inner: Vec<Group> = inner.flat_map(of_each).collect();
+        groups.extend(inner);
     }
     let problems = bound_twice(&groups);
     if !problems.is_empty() {

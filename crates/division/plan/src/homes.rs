@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use layout::{Controllers, CpuDemand, Demands, Desired, Group, Origin, Part, Subsystem};
+use layout::{Controllers, CpuDemand, Demands, Desired, Group, Origin, Part, Subsystem, UnitName};
 use settings::{Controller, GroupName, NamedSetting, Side, Version};
 use units::group_path;
 
@@ -20,6 +20,8 @@ pub(crate) struct Home<'d> {
     named: BTreeSet<usize>,
     /// Is it in the tree of cpusets?
     pub has_cpuset: bool,
+    /// The unit that it is in: a group for some of the unit's processes, which its drop-in file has.
+    pub unit: Option<&'d UnitName>,
 }
 
 /// Directories to be made and controllers to be handed down, in one hierarchy.
@@ -38,8 +40,21 @@ pub(crate) fn homes<'d>(
     problems: &mut Vec<Problem>,
 ) -> Vec<Home<'d>> {
     let divided = Divided::of(desired);
-    let mut homes: Vec<Home<'d>> =
-        desired.groups.iter().map(|group| home(group, &divided, observed, problems)).collect();
+    let units = desired.units();
+    let mut homes: Vec<Home<'d>> = Vec::with_capacity(desired.groups.len());
+    let mut of_units: HashMap<&GroupName, usize> = HashMap::new();
+    for group in &desired.groups {
+        // a unit comes before what is in it
+        let above = units.above(group).and_then(|(above, name)| Some((of_units.get(&above.name)?, name)));
+        let home = match above {
+            Some((above, name)) => in_unit(group, &homes[*above], name, observed, problems),
+            None => home(group, &divided, observed, problems),
+        };
+        if group.demands.unit.is_some() {
+            of_units.insert(&group.name, homes.len());
+        }
+        homes.push(home);
+    }
     for (hierarchy, place) in below_limits(&homes, observed) {
         homes[place.0].has_cpuset |= observed.hierarchy_of(Controller::Cpuset) == Some(hierarchy);
         homes[place.0].places.insert(hierarchy, place.1);
@@ -79,7 +94,7 @@ fn escapes(homes: &[Home<'_>], observed: &Observed) -> Vec<Escape> {
         for (index, home) in homes
             .iter()
             .enumerate()
-            .filter(|(_, home)| !home.places.contains_key(&hierarchy) && home.group.demands.unit.is_none())
+            .filter(|(_, home)| !home.places.contains_key(&hierarchy) && !home.is_systemds())
         {
             let Some(place) = observed.place(hierarchy, &home.group.name) else { continue };
             let cuts = place.path.rmatch_indices('/').map(|(cut, _)| &place.path[..cut]);
@@ -132,7 +147,20 @@ fn of_unit<'d>(
         }
     }
     let places = place.into_iter().map(|place| (place.hierarchy, place)).collect();
-    Home { group, places, named, has_cpuset: has_cpuset(&group.demands) }
+    Home { group, places, named, has_cpuset: has_cpuset(&group.demands), unit: None }
+}
+
+/// A group in a unit is where that is.
+fn in_unit<'d>(
+    group: &'d Group,
+    above: &Home<'d>,
+    name: &str,
+    observed: &Observed,
+    problems: &mut Vec<Problem>,
+) -> Home<'d> {
+    let below = |place: &Place| Place { path: group_path::join(&place.path, name), ..place.clone() };
+    let unit = above.group.demands.unit.as_ref().map(|unit| &unit.value);
+    Home { unit, ..of_unit(group, above.places.values().next().map(below), observed, problems) }
 }
 
 fn home<'d>(
@@ -192,7 +220,7 @@ fn home<'d>(
         at.extend((0..observed.hierarchies.len()).filter(takes_tasks));
     }
     let places = at.into_iter().filter_map(|at| Some((at, observed.place(at, &group.name)?))).collect();
-    Home { group, places, named, has_cpuset: has_cpuset(&group.demands) }
+    Home { group, places, named, has_cpuset: has_cpuset(&group.demands), unit: None }
 }
 
 fn is_elastic(demands: &Demands) -> bool {
@@ -290,6 +318,11 @@ fn any_name(controller: Controller) -> &'static str {
 }
 
 impl Home<'_> {
+    /// Does systemd make and remove its directory, or the one that it is in?
+    pub(crate) fn is_systemds(&self) -> bool {
+        self.group.demands.unit.is_some() || self.unit.is_some()
+    }
+
     /// Where a setting of the group lives: with its controller; the core's in the first directory whose version has
     /// the file, v2's before v1's.
     pub(crate) fn place_of(&self, found: &NamedSetting, observed: &Observed) -> Option<&Place> {
@@ -371,7 +404,7 @@ pub(crate) fn handed(homes: &[Home<'_>], observed: &Observed) -> BTreeMap<Place,
 fn ground<'d>(homes: &[Home<'d>], observed: &Observed, hierarchy: usize) -> Ground<'d> {
     let mut ground = Ground::default();
     let at = &observed.hierarchies[hierarchy];
-    for home in homes.iter().filter(|home| home.group.demands.unit.is_none()) {
+    for home in homes.iter().filter(|home| !home.is_systemds()) {
         let Some(place) = home.places.get(&hierarchy) else { continue };
         let parts: Vec<String> = group_path::names(&place.path).map(str::to_owned).collect();
         // our groups' own place exists

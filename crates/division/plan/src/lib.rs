@@ -47,6 +47,7 @@ mod decided;
 mod drop_ins;
 mod elastic;
 mod expand;
+mod inside;
 mod isolate;
 mod lints;
 mod needs;
@@ -68,6 +69,7 @@ pub use drop_ins::{drop_in, first_cpuset, is_drop_in, is_of_other_history, keep_
 pub use expand::{Expansion, expand, patterns, patterns_without_file};
 pub use facts::MachineFacts;
 pub use homes::{Placed, is_shared, places};
+pub use inside::{Inside, MAIN, service_above, steps_inside};
 pub use isolate::knobs_of;
 pub use lint::{Lint, LintKind};
 pub use lints::starving;

@@ -72,6 +72,9 @@ pub struct SeenUnit {
     /// The root that the commands before its start run in; empty for the machine's own.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub root: String,
+    /// Is its control group its own to divide (`Delegate=`)?
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub delegates: bool,
     /// The properties that this systemd has for it, by their names on the bus.
     #[serde(default)]
     pub properties: BTreeSet<String>,

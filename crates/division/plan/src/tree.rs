@@ -98,19 +98,20 @@ impl<'d> Tree<'d> {
                 problems.push(Problem::NoController { group, controller: "cpuset".to_owned(), origin });
                 continue;
             };
-            let place = match &group.demands.unit {
-                Some(_) => home.places.get(&hierarchy).cloned(),
-                None => observed.place(hierarchy, &group.name),
+            let place = match home.is_systemds() {
+                true => home.places.get(&hierarchy).cloned(),
+                false => observed.place(hierarchy, &group.name),
             };
             if let Some(place) = place {
-                tree.add(group, place, observed, problems);
+                tree.add(home, place, observed, problems);
             }
         }
         tree.mark();
         tree
     }
 
-    fn add(&mut self, group: &'d Group, place: Place, observed: &Observed, problems: &mut Vec<Problem>) {
+    fn add(&mut self, home: &Home<'d>, place: Place, observed: &Observed, problems: &mut Vec<Problem>) {
+        let group = home.group;
         if let Some(other) = self.by_path.get(&place.path).map(|index| &self.branches[*index])
             && let Some(first) = other.group
         {
@@ -122,9 +123,10 @@ impl<'d> Tree<'d> {
             });
             return;
         }
-        let parent = match &group.demands.unit {
-            Some(_) => None,
-            None => self.parent(&group.name, observed, place.hierarchy),
+        let parent = match (&group.demands.unit, home.unit) {
+            (Some(_), _) => None,
+            (None, Some(_)) => group_path::parent(&place.path).and_then(|above| self.by_path.get(above).copied()),
+            (None, None) => self.parent(&group.name, observed, place.hierarchy),
         };
         let exclusive = exclusive(&group.demands, place.version);
         let flag = flag(&group.demands).filter(|_| place.version == Version::V1);

@@ -45,6 +45,8 @@ pub(crate) struct Aim {
     pub pattern: NamePattern,
     /// The group's name where it is the same for all processes.
     pub fixed: Option<GroupName>,
+    /// The name of a group in the process's unit.
+    pub within: Option<String>,
 }
 
 /// What a process must be like; all parts must fit.
@@ -134,7 +136,8 @@ impl Aim {
         Aim {
             controllers: target.controllers.clone(),
             pattern: target.group.clone(),
-            fixed: target.group.name(),
+            fixed: target.group.name().filter(|_| target.within.is_none()),
+            within: target.within.clone(),
         }
     }
 

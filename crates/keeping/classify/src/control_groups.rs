@@ -136,6 +136,13 @@ pub(crate) fn units(text: &[u8]) -> impl Iterator<Item = String> {
     group_lines(text).filter_map(of_systemd)
 }
 
+/// The group of the unit that a process is in, from the hierarchy's root, with a slash before it.
+pub(crate) fn unit_group(text: &[u8]) -> Option<&str> {
+    let mut of_v2 = group_lines(text).filter(|(id, controllers, _)| *id == b"0" && controllers.is_empty());
+    let path = std::str::from_utf8(of_v2.next()?.2).ok()?;
+    kernel::unit_group(path)
+}
+
 /// The containers that a process is in, by the names that runtimes give their groups.
 pub(crate) fn containers(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     group_lines(text).filter_map(|(_, _, path)| container(path))

@@ -7,7 +7,7 @@ use kernel::GroupName;
 use layout::{Code, NamePattern};
 use system::NoProcess;
 
-use crate::{Facts, Goal, GoalError, Names, Rules};
+use crate::{Facts, Goal, GoalError, Names, Rules, control_groups};
 
 /// What the rules say of a process. Rules are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,14 +80,24 @@ impl Rules {
         let aims = self.rules.get(rule).map_or(&[][..], |rule| &rule.goals);
         let mut goals = Vec::with_capacity(aims.len());
         for aim in aims {
-            let group = match &aim.fixed {
-                Some(group) => group.clone(),
-                None => expanded(&aim.pattern, process, names)?,
+            let group = match (&aim.fixed, &aim.within) {
+                (Some(group), _) => group.clone(),
+                (None, Some(name)) => in_unit(&aim.pattern, name, process)?,
+                (None, None) => expanded(&aim.pattern, process, names)?,
             };
             goals.push(aim.goal(group));
         }
         Ok(goals)
     }
+}
+
+/// The group of this name in the group of the unit that the process is in.
+fn in_unit(pattern: &NamePattern, name: &str, process: &mut dyn Facts) -> Result<GroupName, GoalError> {
+    let pid = process.pid();
+    let unit = control_groups::unit_group(process.control_groups()?);
+    let group = unit.map(|unit| GroupName::new(&format!("{unit}/{name}")).map_err(|error| error.to_string()));
+    let group = group.unwrap_or_else(|| Err("it is in no unit of systemd".to_owned()));
+    group.map_err(|reason| GoalError::Name { pid, pattern: pattern.clone(), reason })
 }
 
 /// The group's name for one process. Its user and group are the effective ones, as the rule's.

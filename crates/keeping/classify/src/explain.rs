@@ -112,7 +112,12 @@ fn unmet(condition: &Condition) -> String {
         Condition::Command(expression) => {
             format!("its command line does not hold '{}'", expression.as_str())
         }
+        Condition::Role(roles) => {
+            let names: Vec<&str> = roles.iter().map(|role| role.name()).collect();
+            format!("its title is not that of {}", names.join(" or "))
+        }
         Condition::Unit(glob) => format!("it is in no unit {glob}"),
+        Condition::OfUnit(unit) => format!("it is in no unit {unit}"),
         Condition::Container(glob) => format!("it is in no container {glob}"),
         Condition::Environment { name, value } => format!("its environment has no {name}={value}"),
         Condition::Present(glob) => format!("it is in no group {glob}"),

@@ -1,7 +1,7 @@
 //! Does a process fit, and if not, in what? Numbers are compared before anything else is read, and a relative, an
 //! environment or a command line is read only if everything before it fits.
 
-use layout::Condition;
+use layout::{Condition, Role};
 use system::NoProcess;
 
 use crate::{
@@ -87,9 +87,11 @@ fn any(inner: &[Fit], process: &mut dyn Facts) -> Result<bool, NoProcess> {
 fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, NoProcess> {
     Ok(match condition {
         Condition::Command(expression) => {
-            let words = process.command()?;
-            let words = words.strip_suffix(b"\0").unwrap_or(words);
-            expression.is_in(&String::from_utf8_lossy(words).replace('\0', " "))
+            expression.is_in(&words(process.command()?))
+        }
+        Condition::Role(roles) => {
+            let executable = process.program()?.executable.to_vec();
+            Role::of(&executable, &words(process.command()?)).is_some_and(|role| roles.contains(&role))
         }
         Condition::Environment { name, value } => {
             let variables = process.environment()?.unwrap_or_default();
@@ -100,6 +102,9 @@ fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, NoProce
         }
         Condition::Unit(glob) => {
             control_groups::units(process.control_groups()?).any(|unit| glob.fits(unit.as_bytes()))
+        }
+        Condition::OfUnit(of) => {
+            control_groups::units(process.control_groups()?).any(|unit| of.fits(&unit))
         }
         Condition::Container(glob) => {
             control_groups::containers(process.control_groups()?).any(|container| glob.fits(container))
@@ -115,6 +120,12 @@ fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, NoProce
         | Condition::Any(_)
         | Condition::Not(_) => false,
     })
+}
+
+/// A command line with its words parted by spaces.
+fn words(command: &[u8]) -> String {
+    let command = command.strip_suffix(b"\0").unwrap_or(command);
+    String::from_utf8_lossy(command).replace('\0', " ")
 }
 
 /// A relative that is gone, or can't be seen from here, runs nothing.

@@ -88,9 +88,9 @@ impl Placer<'_> {
             outcome.explained = explained;
         }
         outcome.done = match outcome.explained.decision {
-            Decision::To { .. } if options.dry_run => match self.host().movable(outcome.pid) {
-                Ok(_) if there => Done::There,
-                Ok(_) => Done::WouldMove,
+            Decision::To { .. } if options.dry_run => match self.movable(&outcome) {
+                Ok(()) if there => Done::There,
+                Ok(()) => Done::WouldMove,
                 Err(error) => {
                     let into = seats(self.host(), &outcome.goals).unwrap_or_default();
                     self.failed(self.host().with_properties(error, &into).into())?
@@ -105,6 +105,10 @@ impl Placer<'_> {
             _ => Done::Left,
         };
         Ok(outcome)
+    }
+
+    fn movable(&self, outcome: &Outcome) -> Result<(), kernel::Error> {
+        self.host().movable_into(outcome.goals.iter().map(|goal| &goal.group), outcome.pid)
     }
 
     fn failed(&self, error: Error) -> Result<Done, NoProcess> {

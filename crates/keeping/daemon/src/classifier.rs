@@ -27,6 +27,7 @@ use crate::{
     notify::Alive,
     put::{Place, Placement, put},
     stays::Stays,
+    titles::Titles,
 };
 
 /// How long groups made on demand stay after the end of a process in one: long enough that the next one of a row of
@@ -60,6 +61,7 @@ pub(crate) struct Classifier {
     sweep_at: Option<Instant>,
     /// These groups.
     made: MadeGroups,
+    titles: Titles,
 }
 
 /// What happened since the last round.
@@ -93,7 +95,10 @@ enum Done {
 
 impl Classifier {
     pub fn new(host: Host, ruling: LoadedRules, counters: Arc<Counters>, made: MadeGroups) -> Classifier {
+        let mut titles = Titles::default();
+        titles.switch(ruling.looks_again());
         Classifier {
+            titles,
             host,
             ruling,
             counters,
@@ -127,6 +132,7 @@ impl Classifier {
 
     /// Other rules from now on; [`Classifier::scan`] follows.
     pub fn follow(&mut self, ruling: LoadedRules) {
+        self.titles.switch(ruling.looks_again());
         self.ruling = ruling;
         self.logged.clear();
         self.stays.forget();
@@ -150,10 +156,12 @@ impl Classifier {
         match event.kind {
             Kind::Exec { tgid, .. } | Kind::Uid { tgid, .. } | Kind::Gid { tgid, .. } => {
                 self.batch.change(tgid, event.at);
+                self.titles.runs(tgid, Instant::now());
             }
             Kind::Fork { parent_tgid, child_tgid, .. } => {
                 self.memories.fork(parent_tgid, child_tgid, event.at);
                 self.batch.forks.push((parent_tgid, child_tgid, event.at));
+                self.titles.forked(child_tgid, Instant::now());
             }
             Kind::Exit { tgid, .. } => self.end(tgid),
             Kind::Sid { .. } | Kind::Comm { .. } => {}
@@ -162,6 +170,7 @@ impl Classifier {
 
     fn end(&mut self, pid: u32) {
         self.failed.remove(&pid);
+        self.titles.ended(pid);
         // nobody is left to be moved
         self.batch.known.remove(&pid);
         let rule = self.memories.end(pid).and_then(|memory| memory.rule);
@@ -211,7 +220,9 @@ impl Classifier {
         if why == Scan::Start {
             self.led = self.ruling.led(&self.host);
         }
+        let now = Instant::now();
         for &pid in &living {
+            self.titles.runs(pid, now);
             match self.judge_and_count(pid, None, Some(why)) {
                 Done::Moved => moved += 1,
                 Done::Failed => failed += 1,
@@ -248,9 +259,21 @@ impl Classifier {
         }
     }
 
+    /// Judges those again that may have another title by now, if it is time.
+    pub fn look_at_titles(&mut self) {
+        let now = Instant::now();
+        if self.titles.due().is_none_or(|due| due > now) {
+            return;
+        }
+        for pid in self.titles.take(now) {
+            self.judge_and_count(pid, None, None);
+        }
+        self.log_stays();
+    }
+
     /// When something is to be done without an event.
     pub fn due(&self) -> Option<Instant> {
-        [self.sweep_at, self.retry_at, self.alive.due()].into_iter().flatten().min()
+        [self.sweep_at, self.retry_at, self.alive.due(), self.titles.due()].into_iter().flatten().min()
     }
 
     /// A sign of life for the service manager, if it is time.
@@ -280,6 +303,7 @@ impl Classifier {
             made: &mut self.made,
             counters: &self.counters,
             stays: &mut self.stays,
+            titles: &mut self.titles,
         };
         let judged = self.reader.process(pid).map_err(Trouble::from).and_then(|mut process| {
             Counters::count(&judge.counters.decisions);
@@ -300,6 +324,7 @@ impl Classifier {
                 }
                 // the event of its end comes later; until then no child may inherit what it did not live to become
                 self.memories.end(pid);
+                self.titles.ended(pid);
                 Done::Left
             }
             Err(Trouble::Refused { rule, error }) => {
@@ -402,6 +427,7 @@ struct Judge<'j> {
     made: &'j mut MadeGroups,
     counters: &'j Counters,
     stays: &'j mut Stays,
+    titles: &'j mut Titles,
 }
 
 impl Judge<'_> {
@@ -414,6 +440,11 @@ impl Judge<'_> {
             return Ok(Done::Left);
         };
         let way = self.way(rule, process)?;
+        // a service that was started just now has no groups yet: it is looked at again
+        if way.places.is_none() && self.ruling.is_in_unit(rule) {
+            self.note(process, decision, remembered)?;
+            return Ok(Done::Left);
+        }
         let taken = |_| Trouble::NoProcess { taken: true };
         let now_at = now();
         let member = self.memberships.of(self.host, process.control_groups().map_err(taken)?);
@@ -505,6 +536,7 @@ impl Judge<'_> {
         remembered: Option<Remembered>,
     ) -> Result<(), NoProcess> {
         if decision == Decision::KernelThread {
+            self.titles.ended(process.pid());
             return Ok(());
         }
         let memory = match remembered {

@@ -14,9 +14,11 @@ mod history_events;
 mod journal;
 mod log;
 mod notify;
+mod services;
 mod signals;
 mod tally;
 mod timespec;
+mod titles;
 mod uevents;
 
 mod loaded_rules;

@@ -5,7 +5,7 @@ use std::{collections::HashSet, path::PathBuf, rc::Rc};
 
 use classify::{Configuration, Files, Goal, Membership, Other, Placer, Rules};
 use kernel::Host;
-use layout::{Desired, Diagnostic, Process, Rule, Severity};
+use layout::{Condition, Desired, Diagnostic, Process, Rule, Severity};
 use system::{Accounts, files::Trust};
 use tracing::warn;
 
@@ -129,7 +129,7 @@ impl LoadedRules {
 
     fn fixed_goals(&self, rule: usize) -> Option<Vec<Goal>> {
         let goal = |target: &layout::Target| {
-            let group = target.group.name()?;
+            let group = target.group.name().filter(|_| target.within.is_none())?;
             Some(Goal { controllers: target.controllers.clone(), pattern: target.group.clone(), group })
         };
         self.read.get(rule)?.targets.iter().map(goal).collect()
@@ -145,6 +145,27 @@ impl LoadedRules {
     /// The hierarchies may be others.
     pub fn forget_ways(&mut self) {
         self.ways.fill(None);
+    }
+
+    /// Does a rule ask for the titles of processes?
+    fn ask_for_titles(&self) -> bool {
+        self.read.iter().flat_map(|rule| &rule.matcher.also).any(Condition::is_of_title)
+    }
+
+    /// Does a rule lead elsewhere than to groups in services?
+    pub fn leads_to_own_groups(&self) -> bool {
+        (0..self.read.len()).any(|rule| !self.is_in_unit(rule))
+    }
+
+    /// Is its group in the unit of the process?
+    pub fn is_in_unit(&self, rule: usize) -> bool {
+        let targets = self.read.get(rule).into_iter().flat_map(|rule| &rule.targets);
+        targets.into_iter().any(|target| target.within.is_some())
+    }
+
+    /// Are processes to be looked at again, though nothing tells of them: for their titles, or as their unit's groups come after them?
+    pub fn looks_again(&self) -> bool {
+        self.ask_for_titles() || (0..self.read.len()).any(|rule| self.is_in_unit(rule))
     }
 
     /// Are groups made on demand, which are to be removed again?

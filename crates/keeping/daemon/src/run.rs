@@ -44,6 +44,7 @@ use crate::{
     made::MadeGroups,
     notify,
     schedules::Schedules,
+    services,
     signals::Signals,
     socket,
     sources::{Event, Sources},
@@ -86,6 +87,8 @@ struct Daemon {
     later_units: LaterUnits,
     /// Writes down who is killed for want of memory.
     kills: Option<Worker<()>>,
+    /// Divides services that start.
+    services: Option<Worker<()>>,
     end: bool,
 }
 
@@ -141,6 +144,7 @@ pub fn run(options: Options) -> Result<(), Error> {
         takeover: None,
         elastic: None,
         kills: None,
+        services: None,
         later_units: LaterUnits::default(),
         end: false,
     };
@@ -157,6 +161,7 @@ pub fn run(options: Options) -> Result<(), Error> {
     drop(daemon.takeover.take());
     drop(daemon.elastic.take());
     drop(daemon.kills.take());
+    drop(daemon.services.take());
     drop(socket);
     drop(watching);
     info!("stopped; groups stay as they are");
@@ -165,7 +170,7 @@ pub fn run(options: Options) -> Result<(), Error> {
 
 /// Below systemd our groups live in a unit, made when there is a group to live there.
 fn needs_unit(host: &Host, ruling: &LoadedRules) -> bool {
-    host.needs_unit() && (!ruling.read.is_empty() || ruling.desired.has_own_groups())
+    host.needs_unit() && (ruling.leads_to_own_groups() || ruling.desired.has_own_groups())
 }
 
 /// Locked in the state directory by the daemon that keeps it.
@@ -231,6 +236,7 @@ impl Daemon {
                 Err(failure) => self.not_applied(&failure.to_string(), ""),
             }
             self.kills = Some(kills::start(state.clone(), Arc::clone(&self.counters))?);
+            self.services = Some(services::start(state.clone())?);
             self.elastic = Some(elastic::start(state.clone(), Arc::clone(&self.counters))?);
             self.takeover = Some(Takeover::start(state, self.handle.clone(), Arc::clone(&self.counters))?);
         }
@@ -397,6 +403,7 @@ impl Daemon {
     fn tick(&mut self) {
         self.classifier.sweep();
         self.classifier.retry();
+        self.classifier.look_at_titles();
         if let Some(division) = &mut self.division
             && self.schedules.tick(division, self.classifier.host())
         {

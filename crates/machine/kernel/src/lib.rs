@@ -58,4 +58,4 @@ pub use reclaim::{RECLAIM, use_above, write_reclaiming};
 pub use run::{CLONE_INTO_CGROUP, Program, ProgramEnd, last_errno};
 pub use settings::GroupName;
 pub use tasks::{Moved, What};
-pub use unit::{UnitError, is_unit_name, unit_of};
+pub use unit::{UnitError, is_unit_name, unit_group, unit_of};

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use settings::{Controller, Version};
 
 use crate::{
-    Change, Error, GroupName, Host, Op, Process, Seat, describe, protected::protected, refuse_foreign,
+    Change, Error, GroupName, Host, Op, Process, Seat, describe, protected::protected, refuse_foreign, unit_group, unit_of,
 };
 
 /// What a number given to [`Host::move_tasks`] stands for.
@@ -53,7 +53,9 @@ impl Host {
     /// [`Error::NoGroup`], [`Error::NoProcess`], [`Error::KernelThread`], [`Error::OfUnit`], [`Error::Protected`], [`Error::Foreign`],
     /// [`Error::Refused`].
     pub fn move_tasks(&self, group: &GroupName, pids: &[u32], what: What) -> Result<Moved, Error> {
-        refuse_foreign(group, Change::Enter)?;
+        if service_of(std::iter::once(group)).is_none() {
+            refuse_foreign(group, Change::Enter)?;
+        }
         let into: Vec<_> =
             self.seats_to_enter(group)?.into_iter().map(|seat| (seat, group.clone())).collect();
         self.move_into(&into, pids, what)
@@ -80,12 +82,16 @@ impl Host {
         pids: &[u32],
         what: What,
     ) -> Result<Moved, Error> {
+        let service = service_of(into.iter().map(|(_, group)| group));
         for (seat, group) in into {
-            refuse_foreign(group, Change::Enter)?;
+            if service.is_none() {
+                refuse_foreign(group, Change::Enter)?;
+            }
             self.refuse_missing(seat, group)?;
         }
         for &pid in pids {
-            self.movable(pid).map_err(|error| self.with_properties(error, into))?;
+            let movable = self.movable_into(into.iter().map(|(_, group)| group), pid);
+            movable.map_err(|error| self.with_properties(error, into))?;
         }
         // v2 asks for more rights: who has these is not refused on v1, where nobody but root moves a process back
         let mut v2_first = into.to_vec();
@@ -141,6 +147,19 @@ impl Host {
             return Err(Error::OfUnit { pid, comm, unit, given: Vec::new() });
         }
         Ok(process)
+    }
+
+    /// The same of a process that is to go into these groups: of a service only into groups in the service's own.
+    ///
+    /// # Errors
+    /// As of [`Host::movable`]; [`Error::Foreign`].
+    pub fn movable_into<'g>(&self, groups: impl Iterator<Item = &'g GroupName> + Clone, pid: u32) -> Result<(), Error> {
+        match (self.movable(pid), service_of(groups.clone())) {
+            (Err(Error::OfUnit { unit, .. }), Some(own)) if unit == own => Ok(()),
+            // only the service's own processes belong there
+            (Ok(_), Some(_)) => groups.clone().try_for_each(|group| refuse_foreign(group, Change::Enter)),
+            (movable, _) => movable.map(drop),
+        }
     }
 
     /// The same error of [`Host::movable`] with what a service can have in place of its process's move.
@@ -299,6 +318,17 @@ impl Host {
         }
         left
     }
+}
+
+/// The service in whose group all of these groups are: its processes may be moved among them.
+fn service_of<'g>(groups: impl Iterator<Item = &'g GroupName>) -> Option<String> {
+    let service = |group: &GroupName| {
+        let path = group.path();
+        let is_below = group.is_from_root() && unit_group(path).is_some_and(|unit| unit.len() < path.len());
+        unit_of(path).filter(|unit| is_below && unit.ends_with(".service") && !unit.starts_with("user@"))
+    };
+    let services: BTreeSet<Option<String>> = groups.map(service).collect();
+    if services.len() == 1 { services.into_iter().next().flatten() } else { None }
 }
 
 pub(crate) fn task_file(version: Version, what: What) -> &'static str {

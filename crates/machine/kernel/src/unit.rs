@@ -118,6 +118,23 @@ pub fn unit_of(path: &str) -> Option<String> {
     unit
 }
 
+/// The part of a path that is the group of its unit ([`unit_of`]); `None` outside any unit.
+pub fn unit_group(path: &str) -> Option<&str> {
+    let (mut group, mut length) = (None, 0);
+    for part in path.split('/') {
+        length += part.len();
+        let name = part.strip_prefix('_').unwrap_or(part);
+        if is_unit_name(name) {
+            group = Some(length);
+        }
+        if !(part.is_empty() || is_unit_name(name) && name.ends_with(".slice")) {
+            break;
+        }
+        length += 1;
+    }
+    Some(&path[..group?])
+}
+
 /// Sets properties of the unit, sizes as people type them: of memory, systemd takes powers of 1024 too.
 pub(crate) fn set_property(unit: &str, lines: Vec<String>) -> Command {
     let readable = |line: String| match line.split_once('=') {
@@ -163,6 +180,21 @@ mod tests {
             ("/", None),
         ] {
             assert_eq!(unit_of(path).as_deref(), unit, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_group_of_a_unit_is_the_beginning_of_what_is_in_it() {
+        for (path, group) in [
+            ("/system.slice/ssh.service", Some("/system.slice/ssh.service")),
+            ("/system.slice/pg@1.service/main", Some("/system.slice/pg@1.service")),
+            ("system.slice/system-pg.slice/pg@1.service/a/b", Some("system.slice/system-pg.slice/pg@1.service")),
+            ("/system.slice/_cpu.service/x.service", Some("/system.slice/_cpu.service")),
+            ("/system.slice/db", Some("/system.slice")),
+            ("/db/x.service", None),
+            ("/", None),
+        ] {
+            assert_eq!(unit_group(path), group, "{path}");
         }
     }
 

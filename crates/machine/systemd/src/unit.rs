@@ -20,6 +20,8 @@ pub struct Unit {
     pub slice: String,
     /// `RootDirectory=` or `RootImage=`, which the commands before its start run in; empty for the machine's own root.
     pub root: String,
+    /// `Delegate=`: may it divide its control group?
+    pub delegates: bool,
     /// Was it made on the fly (systemd-run)?
     pub is_transient: bool,
     /// The names of all properties that this systemd has for such units.
@@ -60,6 +62,7 @@ async fn unit(systemd: &Systemd, name: &str) -> Result<Unit, UnitError> {
         control_group: text(own.get("ControlGroup")).unwrap_or_default(),
         slice: text(own.get("Slice")).unwrap_or_default(),
         root: root.unwrap_or_default(),
+        delegates: flag(own.get("Delegate")).unwrap_or_default(),
         is_transient: flag(of_all.get("Transient")).unwrap_or_default(),
         properties: own.into_keys().collect(),
     })

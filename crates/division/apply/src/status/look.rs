@@ -109,7 +109,10 @@ impl<'l, 's> Look<'l, 's> {
         let performer = scene.performer;
         let of_systemd =
             decided.drop_in.as_ref().and_then(|unit| GroupName::new(&format!("/{}", unit.place.path)).ok());
-        let named = of_systemd.unwrap_or_else(|| name(group));
+        // one in a unit is where that is
+        let in_unit = || decided.places.iter().find(|place| plan::service_above(place).is_some());
+        let in_unit = || GroupName::new(&format!("/{}", in_unit()?.path)).ok();
+        let named = of_systemd.or_else(in_unit).unwrap_or_else(|| name(group));
         let path = |place: &Place| Some(named.below(performer.host().base(performer.at(place)?).path()));
         let is_its_own = |place: &&Place| path(place).is_none_or(|path| path == place.path);
         Look {
@@ -132,7 +135,8 @@ impl<'l, 's> Look<'l, 's> {
 
     fn at_directories(&mut self) {
         let unit = self.decided.drop_in.as_ref();
-        for &place in &self.places {
+        let runs = |place: &Place| plan::service_above(place).is_none_or(|unit| self.scene.exists(&unit));
+        for &place in self.places.iter().filter(|place| runs(place)) {
             let directory = self.directory(place);
             if let Some(to) = self.scene.renamed.get(place) {
                 let (to, is_there) = (self.directory(to), self.scene.exists(place));

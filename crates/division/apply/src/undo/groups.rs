@@ -223,7 +223,8 @@ impl Steps<'_> {
                     .is_some_and(|at| own.below(self.performer.host().base(at).path()) == place.path)
             };
             let is_gone = |place: &&Place| {
-                decided.drop_in.is_none() && !self.made.contains(place) && !self.performer.exists(place)
+                let is_systemds = decided.drop_in.is_some() || plan::service_above(place).is_some();
+                !is_systemds && !self.made.contains(place) && !self.performer.exists(place)
             };
             let gone = gone.into_iter().filter(is_own).filter(is_gone);
             let gone: Vec<String> = gone.map(|place| self.performer.directory(place)).collect();

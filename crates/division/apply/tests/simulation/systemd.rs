@@ -150,6 +150,7 @@ impl UnitFiles for Units {
         let seen = names.iter().map(|name| {
             let unit = name.as_str();
             let seen = SeenUnit {
+                delegates: false,
                 load: if UNITS.contains(&unit) { "loaded" } else { "not-found" }.to_owned(),
                 near: Vec::new(),
                 path: format!("system.slice/{unit}"),

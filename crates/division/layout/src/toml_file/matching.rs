@@ -10,8 +10,10 @@ use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::people::Account;
 use crate::reader::{
-    Keyed as _, Reader, Said, Takes, Value, array, entries, keyed, one_or_more, takes_text, text, toml_key,
+    Keyed as _, Reader, Said, Takes, Value, array, did_you_mean, entries, keyed, one_or_more, takes_text, text,
+    toml_key,
 };
+use crate::role::Role;
 
 keyed! {
     /// What a process must be like.
@@ -29,6 +31,9 @@ keyed! {
         /// A regular expression that occurs in the command line, words parted by spaces.
         #[takes(r#""postgres: .*(autovacuum|archiver)" · '--role=(db|web)\b'"#)]
         command: Option<Expression>,
+        /// What it does for its database, by its title (docs/roles.md): one role or several.
+        #[takes(r#""postgresql.autovacuum" · ["postgresql.archiver", "postgresql.walsender"]"#)]
+        role: Option<Roles>,
         /// The program of its parent, as `process`.
         #[takes(r#""cron""#)]
         parent: Option<Process>,
@@ -58,7 +63,7 @@ keyed! {
         environment: Variables,
         /// The program never runs an instruction outside its group: the daemon delays its start until it has been moved.
         /// `process` is then a path, and the rule has no condition that is known only after the start (`command`,
-        /// `environment`).
+        /// `role`, `environment`).
         #[takes("true")]
         pub(super) strict: Option<Spanned<()>>,
     }
@@ -77,10 +82,13 @@ impl From<&Matcher> for MatchTable {
         for condition in also {
             match condition {
                 Condition::Command(expression) => table.command = Some(expression),
+                Condition::Role(roles) => table.role = Some(Roles(roles)),
                 Condition::Parent(process) => table.parent = Some(process),
                 Condition::Ancestor(process) => table.ancestor = Some(process),
                 Condition::Session(process) => table.session = Some(process),
                 Condition::Unit(glob) => table.unit = Some(glob),
+                // said by the group
+                Condition::OfUnit(_) => {}
                 Condition::Container(glob) => table.container = Some(glob),
                 Condition::Environment { name, value } => table.environment.0.push((name, value)),
                 Condition::Present(glob) => table.present = Some(glob),
@@ -96,6 +104,7 @@ impl MatchTable {
     fn conditions(self) -> Vec<Condition> {
         let plain = [
             self.command.map(Condition::Command),
+            self.role.map(|roles| Condition::Role(roles.0)),
             self.parent.map(Condition::Parent),
             self.ancestor.map(Condition::Ancestor),
             self.session.map(Condition::Session),
@@ -140,6 +149,42 @@ takes_text!(Expression, "a regular expression", |text| {
     Expression::new(text)
         .map_err(|error| (format!("'{}' is no regular expression: {error}", cut(text)), hint.to_owned()))
 });
+
+/// Roles, never none.
+pub(super) struct Roles(Vec<Role>);
+
+impl Takes for Roles {
+    fn schema() -> Json {
+        let names: Vec<&str> = Role::all().map(|(name, _)| name).collect();
+        one_or_more(json!({ "enum": names }))
+    }
+
+    fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Roles> {
+        if matches!(value.get_ref(), DeValue::Array(array) if array.is_empty()) {
+            return reader.refuse(value, "no role is given".to_owned(), "such as \"postgresql.autovacuum\"");
+        }
+        let mut roles = Vec::new();
+        for (text, value) in reader.texts(value, "a role, such as \"postgresql.autovacuum\"") {
+            match Role::new(text) {
+                Some(role) if roles.contains(&role) => {}
+                Some(role) => roles.push(role),
+                None => {
+                    let known: Vec<&str> = Role::all().map(|(name, _)| name).collect();
+                    let text = cut(text);
+                    reader.wrong(value, format!("'{text}' is no role"), &did_you_mean(&text, &known));
+                }
+            }
+        }
+        (!roles.is_empty()).then_some(Roles(roles))
+    }
+
+    fn write(&self) -> Option<String> {
+        match self.0.as_slice() {
+            [role] => Some(text(role.name())),
+            roles => Some(array(&roles.iter().map(|role| text(role.name())).collect::<Vec<_>>())),
+        }
+    }
+}
 
 impl Takes for Glob {
     fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Glob> {
@@ -258,7 +303,7 @@ impl Reader<'_> {
         }
         if also.iter().any(Condition::is_of_running) {
             let error = Diagnostic::error("a strict rule can only ask what is known before the start");
-            let hint = "command and environment are not, as parts of any and not either";
+            let hint = "command, role and environment are not, as parts of any and not either";
             self.error(error.at(strict.clone()).hint(hint));
         }
     }

@@ -161,7 +161,7 @@ impl Reader<'_> {
         let targets = to.and_then(|to| to.value).unwrap_or_default().into_iter().filter_map(|to| {
             let controllers = to.controllers.or(controllers.clone()).unwrap_or(Controllers::All);
             let Said { at: origin, value, .. } = to.group?;
-            Some(Target { controllers, group: value?, origin })
+            Some(Target { controllers, group: value?, within: None, origin })
         });
         let targets: Vec<Target> = targets.collect();
         if let (Some(strict), Some(place)) = (strict, place)

@@ -8,7 +8,7 @@ use crate::{Lint, LintKind, homes::Home};
 
 /// On cgroup v2 only who may write to the group above both places moves a process (cgroup-v2.rst, Delegation Containment).
 pub(crate) fn from_outside(homes: &[Home<'_>], lints: &mut Vec<Lint>) {
-    for home in homes.iter().filter(|home| home.group.demands.unit.is_none()) {
+    for home in homes.iter().filter(|home| !home.is_systemds()) {
         let Some(tasks) = &home.group.demands.tasks else { continue };
         let Some(owner) = owner(&tasks.value) else { continue };
         if !home.places.values().any(|place| place.version == Version::V2) {

@@ -47,12 +47,12 @@ pub fn resolve(args: &mut Args) -> Result<bool, Failure> {
             continue;
         }
         let unit = if host.is_unit_name(&name) {
-            Some(name.path().to_owned())
+            Some((name.path().to_owned(), String::new()))
         } else {
             unit_of(groups.get_or_insert_with(|| bound_groups(&host)), &name)
         };
-        if let Some(unit) = unit {
-            *typed = host.unit_group(&unit)?.to_string();
+        if let Some((unit, below)) = unit {
+            *typed = format!("{}{below}", host.unit_group(&unit)?);
             any = true;
         }
     }
@@ -92,7 +92,9 @@ pub fn explain_above(args: &mut Args, failure: Failure) -> Failure {
     failure
 }
 
-fn unit_of(groups: &[GroupStatus], name: &GroupName) -> Option<String> {
-    let group = groups.iter().find(|group| group.group == name.path())?;
-    Some(group.unit.as_ref()?.name.clone())
+/// The unit that a group of the layout is or is in, and the rest of its name, with a slash before it.
+fn unit_of(groups: &[GroupStatus], name: &GroupName) -> Option<(String, String)> {
+    let above = |group: &&GroupStatus| group_path::is_at_or_below(name.path(), &group.group);
+    let group = groups.iter().filter(above).max_by_key(|group| group.group.len())?;
+    Some((group.unit.as_ref()?.name.clone(), name.path()[group.group.len()..].to_owned()))
 }

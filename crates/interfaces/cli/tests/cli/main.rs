@@ -61,6 +61,7 @@ mod units_changed;
 mod units_elastic;
 mod units_exclusive;
 mod units_patterns;
+mod units_roles;
 mod watching;
 mod web;
 mod words;
@@ -136,6 +137,7 @@ fn main() {
         lab::trials(&world),
         units::trials(&world),
         units_patterns::trials(&world),
+        units_roles::trials(&world),
         unit_refusals::trials(&world),
         units_changed::trials(&world),
         units_elastic::trials(&world),

@@ -398,7 +398,6 @@ fn refused(world: &Arc<World>) {
             bound("{u}", "match = [{ user = 0, process = \"rf-none\" }]\n"),
             "which can't have processes by rules",
         ),
-        (bound("{u}", "[groups.{g}.groups.below]\npids.max = 3\n"), "which is a unit of systemd"),
         (bound("{u}", "[groups.\"{g}-rt\"]\nunit = \"{u}\"\npids.max = 3\n"), "are both"),
     ] {
         unit.desk.write("l.toml", &layout);

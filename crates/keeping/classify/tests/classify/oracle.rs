@@ -67,7 +67,7 @@ fn rule() -> impl Strategy<Value = Rule> {
         |(matcher, ignore, ignore_rt)| {
             let origin = Origin::outside_files("");
             let target =
-                Target { controllers: Controllers::All, group: NamePattern::new("a/%u").unwrap(), origin };
+                Target { controllers: Controllers::All, group: NamePattern::new("a/%u").unwrap(), within: None, origin };
             Rule { matcher, targets: vec![target], ignore, ignore_rt }
         },
     )

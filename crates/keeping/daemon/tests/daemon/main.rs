@@ -34,6 +34,7 @@ mod quotas;
 mod recorded;
 mod reloaded;
 mod restored;
+mod roles;
 mod scheduled;
 mod service;
 mod soak;
@@ -113,6 +114,7 @@ fn main() -> ExitCode {
         (metrics::WITH_PROMETHEUS, needs::host("Prometheus")),
         (oracle::TRIALS, needs::vm()),
         (postgresql::TRIALS, needs::host("PostgreSQL")),
+        (roles::TRIALS, needs::vm().or_else(needs::systemd)),
         (unit_patterns::TRIALS, needs::vm().or_else(needs::systemd)),
         (service::TRIALS, needs::vm().or_else(needs::systemd)),
     ];

@@ -3,12 +3,16 @@
 //! nothing else: no network, no cluster of the system's.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{BufRead, BufReader, Write},
     os::unix::{fs::MetadataExt, process::CommandExt},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    time::Duration,
 };
+
+use layout::Role;
 
 use rustix::process::Signal;
 use settings::Controller;
@@ -22,6 +26,7 @@ use crate::{
 pub const TRIALS: &[Case] = &[
     ("study_2s_rule_takes_a_postgresql_that_runs_and_every_process_to_come", by_user),
     ("study_5s_postgresql_is_confined_to_a_cpu_and_set_free_while_it_runs", confined),
+    ("each_process_of_a_postgresql_is_in_the_group_of_its_role", by_role),
 ];
 
 /// The newest of Debian's.
@@ -110,10 +115,15 @@ impl Cluster {
     }
 
     fn start(&self) -> Postmaster {
+        self.start_with(&[])
+    }
+
+    fn start_with(&self, settings: &[&str]) -> Postmaster {
         let log = fs::File::create(self.directory.join("log")).unwrap();
         let mut command = self.as_user("postgres");
         command.arg("-D").arg(self.directory.join("data")).arg("-k").arg(&self.directory);
         command.args(["-h", "", "-B", "16MB", "-F"]);
+        settings.iter().for_each(|setting| _ = command.args(["-c", setting]));
         let child = command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         let mut postmaster = Postmaster(Some(child.spawn().unwrap()));
         eventually("PostgreSQL accepts connections", || {
@@ -266,6 +276,88 @@ fn confined() {
     }
     daemon.end();
     drop(all);
+    postmaster.stop();
+}
+
+/// What a process is by its title, and where it is; not of one whose title changed meanwhile.
+fn role_and_place(world: &World, pid: u32) -> Option<(Role, String)> {
+    let role = || {
+        let executable = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let words = String::from_utf8_lossy(&words).trim_end_matches('\0').replace('\0', " ");
+        Role::of(executable.as_os_str().as_encoded_bytes(), &words)
+    };
+    let before = role()?;
+    let place = world.place(pid)?;
+    (role() == Some(before)).then_some((before, place))
+}
+
+/// Sessions that come and go, workers of autovacuum, a restart, a restart of the daemon, and a title that changes late.
+fn by_role() {
+    let mut world = World::new();
+    let cluster = Cluster::new(&world);
+    let (group, user) = (world.group_name("db"), cluster.user.name.clone());
+    let text = format!(
+        "[groups.{group}]\npids.max = 900\nmatch = [{{ user = \"{user}\" }}]\n\
+         [groups.\"{group}/sessions\"]\npids.max = 901\n\
+         match = [{{ user = \"{user}\", role = [\"postgresql.postmaster\", \"postgresql.backend\", \"postgresql.parallel\"] }}]\n\
+         [groups.\"{group}/maintenance\"]\npids.max = 902\n\
+         match = [{{ user = \"{user}\", role = \"postgresql.autovacuum\" }}]\n\
+         [groups.\"{group}/writers\"]\npids.max = 903\n\
+         match = [{{ user = \"{user}\", role = [\"postgresql.checkpointer\", \"postgresql.writer\", \"postgresql.walwriter\"] }}]\n"
+    );
+    world.write("layout.toml", &text);
+    let expected = |role: Role| match role.name() {
+        "postgresql.postmaster" | "postgresql.backend" | "postgresql.parallel" => format!("{group}/sessions"),
+        "postgresql.autovacuum" => format!("{group}/maintenance"),
+        "postgresql.checkpointer" | "postgresql.writer" | "postgresql.walwriter" => format!("{group}/writers"),
+        _ => group.clone(),
+    };
+    let misplaced = || {
+        let all = cluster.user.processes().into_iter();
+        let wrong = all.filter_map(|pid| Some((pid, role_and_place(&world, pid)?)));
+        wrong.filter(|(_, (role, place))| *place != expected(*role)).collect::<Vec<_>>()
+    };
+    // workers that take their time
+    let slow = ["autovacuum_vacuum_cost_delay=50", "autovacuum_vacuum_cost_limit=1"];
+    let postmaster = cluster.start_with(&[&["autovacuum_naptime=1", "max_connections=40"], &slow[..]].concat());
+    let daemon = world.daemon(&[]);
+    eventually("those that were there are in their groups", || misplaced().is_empty());
+    let seconds = if std::env::var_os("RF_ALL").is_some() { 600 } else { 12 };
+    let mut pgbench = cluster.as_user("pgbench");
+    pgbench.args(["-n", "-C", "-c", "4", "-j", "2", "-U", "rf", "-d", "postgres", "-h"]).arg(&cluster.directory);
+    let script = world.directory.join("one.sql");
+    fs::write(&script, "select 1;\n").unwrap();
+    pgbench.arg("-T").arg(seconds.to_string()).arg("-f").arg(&script);
+    let mut load = Running(pgbench.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let mut session = cluster.connect();
+    session.request("create table t as select generate_series(1, 20000) as a; select 1");
+    // who is in a wrong group at two looks in a row, a second apart
+    let (mut before, mut looks, mut seen) = (BTreeSet::new(), 0, BTreeMap::<&str, usize>::new());
+    while load.0.try_wait().unwrap().is_none() {
+        session.request("with gone as (delete from t where a % 3 = 0 returning 1) select count(*) from gone");
+        let wrong = misplaced();
+        let now: BTreeSet<u32> = wrong.iter().map(|(pid, _)| *pid).collect();
+        let stay: Vec<_> = now.intersection(&before).collect();
+        assert!(stay.is_empty(), "{stay:?} of {wrong:?}\n{}", daemon.log());
+        for pid in cluster.user.processes() {
+            if let Some((role, _)) = role_and_place(&world, pid) {
+                *seen.entry(role.name()).or_default() += 1;
+            }
+        }
+        (before, looks) = (now, looks + 1);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    // the launcher, and a worker at some looks
+    assert!(looks > 5 && seen["postgresql.autovacuum"] > looks, "{looks} looks: {seen:?}");
+    drop(session);
+    postmaster.stop();
+    let postmaster = cluster.start();
+    eventually("those of a new server are in their groups", || misplaced().is_empty());
+    let session = cluster.connect();
+    eventually("its session, too", || misplaced().is_empty() && world.place(session.backend).is_some());
+    daemon.end();
+    drop(session);
     postmaster.stop();
 }
 

@@ -136,7 +136,10 @@ pub struct Blocks<'p> {
 impl<'p> Blocks<'p> {
     pub fn of(steps: &[Step], scene: Scene<'p>) -> Blocks<'p> {
         let mut blocks = Blocks { blocks: Vec::new(), scene };
-        steps.iter().for_each(|step| blocks.add(step));
+        for step in steps {
+            blocks.add(step);
+            plan::steps_inside(step).iter().for_each(|step| blocks.add(step));
+        }
         blocks.lifted(steps);
         // in one order whatever the kernel needs; that one is the steps'
         for block in &mut blocks.blocks {

@@ -308,7 +308,7 @@ impl Page<'_> {
             head.words()
         );
         let names = groups.iter().map(|group| group.group.chars().count()).max().unwrap_or(0);
-        let used: Vec<[String; 3]> = groups.iter().map(used).collect();
+        let used: Vec<[String; 3]> = groups.iter().map(|group| used(group, groups)).collect();
         let width = |column: usize| used.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let [tasks, memory, cpu] = [width(0), width(1), width(2)];
         for (group, row) in groups.iter().zip(&used) {
@@ -515,12 +515,15 @@ fn drifts(group: &GroupStatus, lines: &[Line]) -> Vec<String> {
     changed.chain(others).collect()
 }
 
-/// Tasks, memory and CPU time, where they are counted.
-fn used(group: &GroupStatus) -> [String; 3] {
+/// Tasks, memory and CPU time, where they are counted. The processes of a service are in its groups, if it has any.
+fn used(group: &GroupStatus, groups: &[GroupStatus]) -> [String; 3] {
     let memory = group.memory.map(|bytes| format!("{} memory", words::rounded(bytes))).unwrap_or_default();
     let cpu =
         group.cpu_usec.map(|micros| format!("{}.{:01} s CPU", micros / 1_000_000, micros / 100_000 % 10));
-    [counted(group.tasks.len(), "process"), memory, cpu.unwrap_or_default()]
+    let is_in_it = |other: &&GroupStatus| group_path::is_below(&other.group, &group.group);
+    let in_it = groups.iter().filter(|_| group.unit.is_some()).filter(is_in_it);
+    let processes: usize = in_it.map(|inner| inner.tasks.len()).sum();
+    [counted(group.tasks.len() + processes, "process"), memory, cpu.unwrap_or_default()]
 }
 
 fn tasks(group: &GroupStatus) -> String {

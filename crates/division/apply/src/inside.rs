@@ -1,0 +1,194 @@
+//! Groups in the group of a service, as its drop-in file has them ([`plan::Inside`]): made while the service runs, and ended. What is
+//! there already stays as it is, so that both can be done again.
+
+use std::path::Path;
+
+use kernel::{Error, GroupName, Hierarchy, Host, Op, Seat};
+use layout::UnitName;
+use plan::{Inside, MAIN, Place};
+use rustix::io::Errno;
+use units::group_path;
+
+use crate::UnitFiles;
+
+/// How often processes are looked at again, as they may have forked meanwhile.
+const MAX_PASSES: usize = 64;
+
+/// The groups of the services that run of those whose drop-in file it is: of a template all that have none of their own. Each with
+/// its unit's name. `place`: where the group is, or would be.
+pub fn running_services(host: &Host, (unit, place): (&str, &Place), files: &dyn UnitFiles) -> Vec<(String, Place)> {
+    let Some(at) = host.hierarchies().get(place.hierarchy) else { return Vec::new() };
+    let Some(template) = UnitName::of_file_name(unit).ok().filter(UnitName::is_pattern) else {
+        let is_there = host.kernel().exists(at, &place.path);
+        return is_there.then(|| (unit.to_owned(), place.clone())).into_iter().collect();
+    };
+    let above = group_path::parent(&place.path).unwrap_or_default();
+    let has_own = |name: &str| {
+        let own = |transient| files.read(Path::new(&plan::drop_in(name, transient)));
+        [false, true].into_iter().any(|transient| own(transient).is_some())
+    };
+    let mut names = host.kernel().children(at, above).unwrap_or_default();
+    names.retain(|name| template.fits(name) && !has_own(name));
+    let service = |name: String| {
+        let path = group_path::join(above, &name);
+        (name, Place { path, ..place.clone() })
+    };
+    names.into_iter().map(service).collect()
+}
+
+/// A service's group on v2.
+pub struct Divided<'h> {
+    host: &'h Host,
+    at: &'h Hierarchy,
+    path: String,
+}
+
+impl<'h> Divided<'h> {
+    /// At this path below the mount; `None` if it is not there: the service does not run.
+    pub fn new(host: &'h Host, at: &'h Hierarchy, path: &str) -> Option<Divided<'h>> {
+        host.kernel().exists(at, path).then(|| Divided { host, at, path: path.to_owned() })
+    }
+
+    /// Are all its groups there?
+    pub fn is_made(&self, inside: &Inside) -> bool {
+        inside.groups.keys().all(|name| self.has(name))
+    }
+
+    /// Makes the groups that are missing, with their settings. All processes in the service's own group go to [`MAIN`]: v2 has
+    /// them only where there are no groups.
+    ///
+    /// # Errors
+    /// The kernel's refusal; what was made stays.
+    pub fn make(&self, inside: &Inside) -> Result<(), Error> {
+        self.make_group(MAIN)?;
+        let missing = self.hand_down(inside)?;
+        for (name, writes) in &inside.groups {
+            // one that systemd made has no settings yet
+            let is_new = self.make_group(name)? || missing || name == MAIN;
+            for (file, text) in writes.iter().filter(|_| is_new) {
+                let is_so = self.read(name, file).is_some_and(|now| now.trim() == text.trim());
+                if !is_so {
+                    self.write(name, file, text)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the groups that are no more: all of them if `then` is `None`. Their processes go to [`MAIN`], or back to the service's own
+    /// group.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn end(&self, was: &Inside, then: Option<&Inside>) -> Result<(), Error> {
+        let stays = |name: &str| then.is_some_and(|then| then.groups.contains_key(name));
+        let handed = self.read("", "cgroup.subtree_control").unwrap_or_default();
+        let mut needed = then.map(Inside::controllers).unwrap_or_default();
+        // what it handed down before is not ours
+        needed.extend(handed.split_whitespace().filter(|name| !was.controllers().contains(name)));
+        let off = handed.split_whitespace().filter(|name| !needed.contains(name)).map(|name| format!("-{name}"));
+        let off: Vec<String> = off.collect();
+        if !off.is_empty() {
+            self.write("", "cgroup.subtree_control", &off.join(" "))?;
+        }
+        let (mut gone, main): (Vec<&String>, Vec<&String>) =
+            was.groups.keys().filter(|name| !stays(name)).partition(|name| *name != MAIN);
+        gone.extend(main);
+        let to = if then.is_some() { MAIN } else { "" };
+        for name in gone.into_iter().filter(|name| self.has(name)) {
+            self.remove(name, to)?;
+        }
+        Ok(())
+    }
+
+    /// Hands down what the groups need; was anything missing?
+    fn hand_down(&self, inside: &Inside) -> Result<bool, Error> {
+        for pass in 0.. {
+            self.empty("", MAIN)?;
+            let handed = self.read("", "cgroup.subtree_control").unwrap_or_default();
+            let handed: Vec<&str> = handed.split_whitespace().collect();
+            let missing = inside.controllers().into_iter().filter(|name| !handed.contains(name));
+            let missing: Vec<String> = missing.map(|name| format!("+{name}")).collect();
+            if missing.is_empty() {
+                return Ok(pass > 0);
+            }
+            let text = missing.join(" ");
+            let written = self.host.kernel().write(self.at, &self.path, "cgroup.subtree_control", &text);
+            match written {
+                // a child that was forked before its parent was moved
+                Err(Errno::BUSY) if pass < MAX_PASSES => {}
+                Err(errno) => return Err(self.refused("", Some(("cgroup.subtree_control", &text)), Op::Write, errno)),
+                Ok(()) => {}
+            }
+        }
+        Ok(false)
+    }
+
+    fn make_group(&self, name: &str) -> Result<bool, Error> {
+        match self.host.kernel().mkdir(self.at, &self.at_name(name)) {
+            Ok(()) => Ok(true),
+            Err(Errno::EXIST) => Ok(false),
+            Err(errno) => Err(self.refused(name, None, Op::Create, errno)),
+        }
+    }
+
+    fn remove(&self, name: &str, to: &str) -> Result<(), Error> {
+        for _ in 0..MAX_PASSES {
+            self.empty(name, to)?;
+            match self.host.kernel().rmdir(self.at, &self.at_name(name)) {
+                Err(Errno::BUSY) => {}
+                Err(errno) if errno != Errno::NOENT => return Err(self.refused(name, None, Op::Delete, errno)),
+                _ => return Ok(()),
+            }
+        }
+        Err(self.refused(name, None, Op::Delete, Errno::BUSY))
+    }
+
+    /// Moves all processes of one group into another.
+    fn empty(&self, from: &str, to: &str) -> Result<(), Error> {
+        let seat = Seat { at: self.at, path: self.at_name(from) };
+        for _ in 0..MAX_PASSES {
+            let tasks = self.host.tasks_in(&seat);
+            if tasks.is_empty() {
+                return Ok(());
+            }
+            for pid in tasks {
+                match self.host.kernel().write(self.at, &self.at_name(to), "cgroup.procs", &pid.to_string()) {
+                    Ok(()) | Err(Errno::SRCH) => {}
+                    Err(errno) => {
+                        return Err(self.refused(to, Some(("cgroup.procs", &pid.to_string())), Op::Move { pid }, errno));
+                    }
+                }
+            }
+        }
+        let left = self.host.tasks_in(&seat).len();
+        Err(Error::ForkFaster { group: self.named(from).to_string(), moved: 0, left })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.host.kernel().exists(self.at, &self.at_name(name))
+    }
+
+    fn read(&self, name: &str, file: &str) -> Option<String> {
+        self.host.kernel().read(self.at, &self.at_name(name), file).ok()
+    }
+
+    fn write(&self, name: &str, file: &str, text: &str) -> Result<(), Error> {
+        let written = self.host.kernel().write(self.at, &self.at_name(name), file, text);
+        written.map_err(|errno| self.refused(name, Some((file, text)), Op::Write, errno))
+    }
+
+    fn at_name(&self, name: &str) -> String {
+        if name.is_empty() { self.path.clone() } else { group_path::join(&self.path, name) }
+    }
+
+    fn named(&self, name: &str) -> GroupName {
+        GroupName::new(&format!("/{}", self.at_name(name))).unwrap_or_else(|_| GroupName::root())
+    }
+
+    fn refused(&self, name: &str, written: Option<(&str, &str)>, op: Op, errno: Errno) -> Error {
+        let seat = Seat { at: self.at, path: self.at_name(name) };
+        let (file, text) = written.map_or((None, None), |(file, text)| (Some(file), Some(text)));
+        self.host.refused(op, &seat, &self.named(name), file, text, errno)
+    }
+}
