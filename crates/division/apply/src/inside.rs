@@ -16,7 +16,11 @@ const MAX_PASSES: usize = 64;
 
 /// The groups of the services that run of those whose drop-in file it is: of a template all that have none of their own. Each with
 /// its unit's name. `place`: where the group is, or would be.
-pub fn running_services(host: &Host, (unit, place): (&str, &Place), files: &dyn UnitFiles) -> Vec<(String, Place)> {
+pub fn running_services(
+    host: &Host,
+    (unit, place): (&str, &Place),
+    files: &dyn UnitFiles,
+) -> Vec<(String, Place)> {
     let Some(at) = host.hierarchies().get(place.hierarchy) else { return Vec::new() };
     let Some(template) = UnitName::of_file_name(unit).ok().filter(UnitName::is_pattern) else {
         let is_there = host.kernel().exists(at, &place.path);
@@ -86,7 +90,8 @@ impl<'h> Divided<'h> {
         let mut needed = then.map(Inside::controllers).unwrap_or_default();
         // what it handed down before is not ours
         needed.extend(handed.split_whitespace().filter(|name| !was.controllers().contains(name)));
-        let off = handed.split_whitespace().filter(|name| !needed.contains(name)).map(|name| format!("-{name}"));
+        let off =
+            handed.split_whitespace().filter(|name| !needed.contains(name)).map(|name| format!("-{name}"));
         let off: Vec<String> = off.collect();
         if !off.is_empty() {
             self.write("", "cgroup.subtree_control", &off.join(" "))?;
@@ -117,7 +122,9 @@ impl<'h> Divided<'h> {
             match written {
                 // a child that was forked before its parent was moved
                 Err(Errno::BUSY) if pass < MAX_PASSES => {}
-                Err(errno) => return Err(self.refused("", Some(("cgroup.subtree_control", &text)), Op::Write, errno)),
+                Err(errno) => {
+                    return Err(self.refused("", Some(("cgroup.subtree_control", &text)), Op::Write, errno));
+                }
                 Ok(()) => {}
             }
         }
@@ -137,7 +144,9 @@ impl<'h> Divided<'h> {
             self.empty(name, to)?;
             match self.host.kernel().rmdir(self.at, &self.at_name(name)) {
                 Err(Errno::BUSY) => {}
-                Err(errno) if errno != Errno::NOENT => return Err(self.refused(name, None, Op::Delete, errno)),
+                Err(errno) if errno != Errno::NOENT => {
+                    return Err(self.refused(name, None, Op::Delete, errno));
+                }
                 _ => return Ok(()),
             }
         }
@@ -156,7 +165,12 @@ impl<'h> Divided<'h> {
                 match self.host.kernel().write(self.at, &self.at_name(to), "cgroup.procs", &pid.to_string()) {
                     Ok(()) | Err(Errno::SRCH) => {}
                     Err(errno) => {
-                        return Err(self.refused(to, Some(("cgroup.procs", &pid.to_string())), Op::Move { pid }, errno));
+                        return Err(self.refused(
+                            to,
+                            Some(("cgroup.procs", &pid.to_string())),
+                            Op::Move { pid },
+                            errno,
+                        ));
                     }
                 }
             }

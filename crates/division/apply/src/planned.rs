@@ -10,8 +10,8 @@ use std::{
 use kernel::{Change, GroupName, Hierarchy, Host, Seat};
 use layout::{Desired, Group, Origin, UnitName};
 use plan::{
-    Action, Coverage, Expansion, Inside, Lint, LintKind, Observed, Outsider, People, Place, Placed, Plan, Problem,
-    SeenUnit, Step,
+    Action, Coverage, Expansion, Inside, Lint, LintKind, Observed, Outsider, People, Place, Placed, Plan,
+    Problem, SeenUnit, Step,
 };
 use settings::{Facts, Version};
 use topology::Machine;

@@ -188,7 +188,10 @@ impl UnitFiles for Systemd {
             let text = self.read(Path::new(&drop_in));
             let (load, root, properties, delegates) = (unit.load, unit.root, unit.properties, unit.delegates);
             let others = None;
-            (name.to_string(), SeenUnit { load, near, path, root, delegates, properties, drop_in, text, others })
+            (
+                name.to_string(),
+                SeenUnit { load, near, path, root, delegates, properties, drop_in, text, others },
+            )
         });
         Ok(seen.collect())
     }

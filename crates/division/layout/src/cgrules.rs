@@ -97,7 +97,12 @@ impl Reader<'_> {
         };
         // of controllers that no kernel has any more, no target is left; `%` lines may still follow
         let gone = controllers == Controllers::These(Vec::new());
-        let target = (!gone).then(|| Target { controllers, group, within: None, origin: self.places.of(rest[1].part) });
+        let target = (!gone).then(|| Target {
+            controllers,
+            group,
+            within: None,
+            origin: self.places.of(rest[1].part),
+        });
         let rule = Rule { matcher, targets: target.into_iter().collect(), ignore, ignore_rt };
         if ditto { self.add_ditto(rule) } else { self.add(rule) }
     }

@@ -194,11 +194,16 @@ fn in_unit(group: &Group, above: &Group, name: &str, report: &mut Report) {
     }
     if name.contains('/') || name.starts_with('.') || UnitName::new(name).is_ok() {
         let message = format!("'{name}' can't be a group in {unit}");
-        return refuse(&group.origin, message, "groups in a service have plain names, such as maintenance, and no groups in them");
+        return refuse(
+            &group.origin,
+            message,
+            "groups in a service have plain names, such as maintenance, and no groups in them",
+        );
     }
     let all_of = |what: &str| format!("group '{}' is in {unit} and can't have {what}", group.name);
     let people = demands.tasks.as_ref().or(demands.admin.as_ref()).map(|person| &person.origin);
-    let devices = demands.settings.iter().find(|assigned| assigned.found.setting.name.starts_with("devices."));
+    let devices =
+        demands.settings.iter().find(|assigned| assigned.found.setting.name.starts_with("devices."));
     let named = demands.controllers.first().map(|named| &named.origin);
     let elastic = demands.cpus.as_ref().filter(|cpus| cpus.value.elastic().is_some());
     let range = demands.settings.iter().find(|assigned| assigned.most.is_some());
@@ -207,12 +212,24 @@ fn in_unit(group: &Group, above: &Group, name: &str, report: &mut Report) {
     for (origin, what, hint) in [
         (demands.unit.as_ref().map(|unit| &unit.origin), "a unit", "one group is one unit"),
         (people, "owners", "the service's User= is the owner of what Delegate= gives it"),
-        (devices.map(|assigned| &assigned.origin), "rules of devices", "DeviceAllow= of the service holds for all its processes"),
+        (
+            devices.map(|assigned| &assigned.origin),
+            "rules of devices",
+            "DeviceAllow= of the service holds for all its processes",
+        ),
         (named, "controllers by name", "it gets those that its settings need"),
         (elastic.map(|cpus| &cpus.origin), "elastic CPUs", "give them to the service as a whole"),
-        (range.map(|assigned| &assigned.origin), "settings that follow its load", "give them to the service as a whole"),
+        (
+            range.map(|assigned| &assigned.origin),
+            "settings that follow its load",
+            "give them to the service as a whole",
+        ),
         (own.map(|cpus| &cpus.origin), "CPUs of its own", "give them to the service as a whole"),
-        (partition.map(|assigned| &assigned.origin), "CPUs of its own", "give them to the service as a whole"),
+        (
+            partition.map(|assigned| &assigned.origin),
+            "CPUs of its own",
+            "give them to the service as a whole",
+        ),
     ] {
         if let Some(origin) = origin {
             refuse(origin, all_of(what), hint);

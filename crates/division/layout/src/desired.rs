@@ -296,7 +296,9 @@ impl Desired {
             let name = NamePattern::of(&group.name);
             // rules of a group in a unit take the unit's processes only
             let above = units.above(group);
-            let unit = above.and_then(|(above, name)| Some((above.demands.unit.as_ref()?.value.clone(), name.to_owned())));
+            let unit = above.and_then(|(above, name)| {
+                Some((above.demands.unit.as_ref()?.value.clone(), name.to_owned()))
+            });
             group.matches.clone().into_iter().map(move |mut matcher| {
                 let origin = matcher.origin.clone();
                 let within = unit.as_ref().map(|(_, name)| name.clone());

@@ -1,8 +1,8 @@
 //! Drafts of several files into one [`Desired`]: nothing said twice (or the later counts, among libcgroup's files),
 //! defaults for those that need them, parents before children.
 
-use std::collections::{HashMap, HashSet};
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use settings::GroupName;
 

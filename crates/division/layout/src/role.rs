@@ -81,19 +81,23 @@ const ROLES: &[Row] = &[
         title: Title::Fits(|title| title.split(' ').any(is_client)),
     },
     Row { name: "postgresql.worker", what: "background workers of extensions", title: Title::Fits(|_| true) },
-    Row { name: "postgresql.postmaster", what: "the first process, which starts all others", title: Title::Is(&[]) },
     Row {
-        name: "oracle.session",
-        what: "dedicated server processes of sessions",
+        name: "postgresql.postmaster",
+        what: "the first process, which starts all others",
         title: Title::Is(&[]),
     },
+    Row { name: "oracle.session", what: "dedicated server processes of sessions", title: Title::Is(&[]) },
     Row {
         name: "oracle.parallel",
         what: "parallel query servers (Pnnn)",
         title: Title::Named(&["p###", "pz##"]),
     },
     Row { name: "oracle.job", what: "job queue (CJQ0, Jnnn)", title: Title::Named(&["cjq0", "j###"]) },
-    Row { name: "oracle.dbwriter", what: "database writers (DBWn, BWnn)", title: Title::Named(&["dbw#", "bw##"]) },
+    Row {
+        name: "oracle.dbwriter",
+        what: "database writers (DBWn, BWnn)",
+        title: Title::Named(&["dbw#", "bw##"]),
+    },
     Row { name: "oracle.logwriter", what: "log writer (LGWR, LGnn)", title: Title::Named(&["lgwr", "lg##"]) },
     Row { name: "oracle.checkpoint", what: "checkpoint process (CKPT)", title: Title::Named(&["ckpt"]) },
     Row { name: "oracle.archiver", what: "archivers (ARCn)", title: Title::Named(&["arc#"]) },
@@ -149,12 +153,14 @@ fn postgresql(command: &str) -> Option<Role> {
     let title = title.trim_end();
     let title = title.strip_suffix(" process").unwrap_or(title);
     // who chooses a cluster's name may choose one that looks like a role
-    let behind = title.split_once(": ").map(|(_, behind)| behind).filter(|_| !title.starts_with("bgworker: "));
+    let behind =
+        title.split_once(": ").map(|(_, behind)| behind).filter(|_| !title.starts_with("bgworker: "));
     let first = |title: &str| {
         let is_client = title.split(' ').skip(1).any(is_client);
         let mut rows = ROLES.iter().enumerate().filter(|(_, row)| row.name.starts_with("postgresql."));
         // a user or a database may have the name of a role
-        rows.find(|(_, row)| row.title.fits(title) && (!is_client || row.may_have_client())).map(|(at, _)| Role(at))
+        rows.find(|(_, row)| row.title.fits(title) && (!is_client || row.may_have_client()))
+            .map(|(at, _)| Role(at))
     };
     behind.and_then(first).or_else(|| first(title))
 }

@@ -70,7 +70,9 @@ impl<'h> DropIns<'h> {
         let mut by_place = BTreeMap::new();
         let mut inside: BTreeMap<Place, &GroupName> = BTreeMap::new();
         let in_units = homes.iter().filter(|home| home.unit.is_some());
-        inside.extend(in_units.filter_map(|home| Some((home.places.values().next()?.clone(), &home.group.name))));
+        inside.extend(
+            in_units.filter_map(|home| Some((home.places.values().next()?.clone(), &home.group.name))),
+        );
         for home in homes {
             let (Some(unit), Some(place)) = (&home.group.demands.unit, home.places.values().next()) else {
                 continue;
@@ -120,7 +122,9 @@ impl<'h> DropIns<'h> {
             }
             let mut section = String::new();
             if let Some(groups) = inside_of(place, &inside, wanted) {
-                if seen.is_some_and(|seen| seen.delegates && seen.text.as_deref().and_then(Inside::of_text).is_none()) {
+                if seen.is_some_and(|seen| {
+                    seen.delegates && seen.text.as_deref().and_then(Inside::of_text).is_none()
+                }) {
                     problems.push(divides_itself(home, unit));
                 }
                 let (own, groups) = groups.lines(&|name| seen.is_none_or(|seen| seen.knows(name)));
@@ -170,10 +174,13 @@ impl<'h> DropIns<'h> {
     ) -> (Vec<Step>, Vec<Step>) {
         let (steps, mut made) = self.made_inside(steps, observed);
         // of a unit that does not run, its start makes them
-        made.retain(|step| step.action.place().and_then(above).is_some_and(|unit| observed.group(&unit).is_some()));
+        made.retain(|step| {
+            step.action.place().and_then(above).is_some_and(|unit| observed.group(&unit).is_some())
+        });
         let (mut before, after) = self.around(steps, observed);
         let mut decided = self.decided(decided, wanted, observed);
-        let unmade: BTreeSet<Place> = made.iter().filter_map(|step| step.action.place().and_then(above)).collect();
+        let unmade: BTreeSet<Place> =
+            made.iter().filter_map(|step| step.action.place().and_then(above)).collect();
         decided.extend(self.inside.iter().map(|(place, group)| {
             let action = Action::CreateGroup { place: place.clone() };
             Step::new((*group).clone(), action, "the unit's drop-in file has it")
@@ -337,7 +344,10 @@ fn divides_itself(home: &Home<'_>, unit: &Spanned<UnitName>) -> Problem {
     let show = Command::new("systemctl show --property=Delegate,DropInPaths").arg(unit.value.as_str());
     Problem::Value {
         group: home.group.name.to_string(),
-        message: format!("{} divides its group itself (Delegate=), so there can be no other groups in it", unit.value),
+        message: format!(
+            "{} divides its group itself (Delegate=), so there can be no other groups in it",
+            unit.value
+        ),
         origin: unit.origin.clone(),
         hint: Some(format!("limit it as a whole; {show} shows who says so")),
     }

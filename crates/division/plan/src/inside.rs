@@ -22,7 +22,8 @@ pub fn service_above(place: &Place) -> Option<Place> {
     if place.version != Version::V2 || group_path::is_at_or_below(&place.path, UNIT_PATH) {
         return None;
     }
-    let above = group_path::ancestors(&place.path).find(|above| group_path::name(above).ends_with(".service"))?;
+    let above =
+        group_path::ancestors(&place.path).find(|above| group_path::name(above).ends_with(".service"))?;
     Some(Place { path: above.to_owned(), ..place.clone() })
 }
 
@@ -50,9 +51,9 @@ pub fn steps_inside(step: &Step) -> Vec<Step> {
         }));
     }
     let gone = was.keys().filter(|name| !now.contains_key(*name));
-    steps.extend(gone.map(|name| {
-        Step { restores: true, ..step_of(name, Action::RemoveGroup { place: below(name) }) }
-    }));
+    steps.extend(
+        gone.map(|name| Step { restores: true, ..step_of(name, Action::RemoveGroup { place: below(name) }) }),
+    );
     steps
 }
 
@@ -128,7 +129,10 @@ mod tests {
         let write = |file: &str, text: &str| (file.to_owned(), text.to_owned());
         let groups = [
             ("main".to_owned(), vec![write("cpu.weight", "300")]),
-            ("maintenance".to_owned(), vec![write("io.max", "8:0 wbps=1048576"), write("memory.high", "1073741824")]),
+            (
+                "maintenance".to_owned(),
+                vec![write("io.max", "8:0 wbps=1048576"), write("memory.high", "1073741824")],
+            ),
             ("none".to_owned(), Vec::new()),
         ];
         let inside = Inside::new(groups.into_iter().collect());

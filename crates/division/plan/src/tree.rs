@@ -125,7 +125,9 @@ impl<'d> Tree<'d> {
         }
         let parent = match (&group.demands.unit, home.unit) {
             (Some(_), _) => None,
-            (None, Some(_)) => group_path::parent(&place.path).and_then(|above| self.by_path.get(above).copied()),
+            (None, Some(_)) => {
+                group_path::parent(&place.path).and_then(|above| self.by_path.get(above).copied())
+            }
             (None, None) => self.parent(&group.name, observed, place.hierarchy),
         };
         let exclusive = exclusive(&group.demands, place.version);

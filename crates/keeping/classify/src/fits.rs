@@ -86,9 +86,7 @@ fn any(inner: &[Fit], process: &mut dyn Facts) -> Result<bool, NoProcess> {
 
 fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, NoProcess> {
     Ok(match condition {
-        Condition::Command(expression) => {
-            expression.is_in(&words(process.command()?))
-        }
+        Condition::Command(expression) => expression.is_in(&words(process.command()?)),
         Condition::Role(roles) => {
             let executable = process.program()?.executable.to_vec();
             Role::of(&executable, &words(process.command()?)).is_some_and(|role| roles.contains(&role))
@@ -103,9 +101,7 @@ fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, NoProce
         Condition::Unit(glob) => {
             control_groups::units(process.control_groups()?).any(|unit| glob.fits(unit.as_bytes()))
         }
-        Condition::OfUnit(of) => {
-            control_groups::units(process.control_groups()?).any(|unit| of.fits(&unit))
-        }
+        Condition::OfUnit(of) => control_groups::units(process.control_groups()?).any(|unit| of.fits(&unit)),
         Condition::Container(glob) => {
             control_groups::containers(process.control_groups()?).any(|container| glob.fits(container))
         }

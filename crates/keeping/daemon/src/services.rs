@@ -28,7 +28,8 @@ fn run(state: &State, stopped: &UnixStream) {
         Err(error) => return error!("groups in services are not made: {error}"),
     };
     let mut keeper = Keeper { host, state, known: None, services: Vec::new() };
-    let mut failures = FailureLog::new("groups in services are not made", "groups in services are made again");
+    let mut failures =
+        FailureLog::new("groups in services are not made", "groups in services are made again");
     loop {
         match keeper.look() {
             Ok(()) => failures.succeeded(),
@@ -84,11 +85,15 @@ impl Keeper<'_> {
         // a change that is under way makes them, or takes them away
         let lock = division::try_lock(self.state).map_err(|failure| failure.to_string())?;
         let is_same = self.state.next().is_ok_and(|next| Some(next) == self.known);
-        let Some(service) = Divided::new(&self.host, at, &place.path).filter(|_| lock.is_some() && is_same) else {
+        let Some(service) = Divided::new(&self.host, at, &place.path).filter(|_| lock.is_some() && is_same)
+        else {
             return Ok(());
         };
         service.make(inside).map_err(|error| format!("{unit}: {error}"))?;
-        info!("{unit} was started: it is divided into {}", inside.groups.keys().cloned().collect::<Vec<_>>().join(", "));
+        info!(
+            "{unit} was started: it is divided into {}",
+            inside.groups.keys().cloned().collect::<Vec<_>>().join(", ")
+        );
         Ok(())
     }
 }

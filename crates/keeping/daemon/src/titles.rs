@@ -95,7 +95,11 @@ impl Titles {
         self.living.insert(pid, self.looks);
         let living = u32::try_from(self.living.len()).unwrap_or(u32::MAX);
         let last = pause + 1 == PAUSES.len();
-        let after = if last { PAUSES[pause].max(Duration::from_secs(1) * (living / A_SECOND)) } else { PAUSES[pause] };
+        let after = if last {
+            PAUSES[pause].max(Duration::from_secs(1) * (living / A_SECOND))
+        } else {
+            PAUSES[pause]
+        };
         let queue = &mut self.queues[pause];
         // the order of time also when there are fewer processes than before
         let at = queue.back().map_or(now + after, |back| back.at.max(now + after));
@@ -146,7 +150,11 @@ mod tests {
         (0..5000).for_each(|pid| titles.runs(pid, start));
         let looks = times(&mut titles, start, Duration::from_secs(104));
         let later = looks.iter().filter(|at| **at > 4000).count();
-        assert_eq!((looks.len() - later, later), (2 * 5000, 2 * 5000), "each twice at first, then every 50 s");
+        assert_eq!(
+            (looks.len() - later, later),
+            (2 * 5000, 2 * 5000),
+            "each twice at first, then every 50 s"
+        );
     }
 
     #[test]

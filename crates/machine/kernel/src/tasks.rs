@@ -7,7 +7,8 @@ use rustix::io::Errno;
 use settings::{Controller, Version};
 
 use crate::{
-    Change, Error, GroupName, Host, Op, Process, Seat, describe, protected::protected, refuse_foreign, unit_group, unit_of,
+    Change, Error, GroupName, Host, Op, Process, Seat, describe, protected::protected, refuse_foreign,
+    unit_group, unit_of,
 };
 
 /// What a number given to [`Host::move_tasks`] stands for.
@@ -153,7 +154,11 @@ impl Host {
     ///
     /// # Errors
     /// As of [`Host::movable`]; [`Error::Foreign`].
-    pub fn movable_into<'g>(&self, groups: impl Iterator<Item = &'g GroupName> + Clone, pid: u32) -> Result<(), Error> {
+    pub fn movable_into<'g>(
+        &self,
+        groups: impl Iterator<Item = &'g GroupName> + Clone,
+        pid: u32,
+    ) -> Result<(), Error> {
         match (self.movable(pid), service_of(groups.clone())) {
             (Err(Error::OfUnit { unit, .. }), Some(own)) if unit == own => Ok(()),
             // only the service's own processes belong there

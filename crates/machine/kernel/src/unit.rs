@@ -188,7 +188,10 @@ mod tests {
         for (path, group) in [
             ("/system.slice/ssh.service", Some("/system.slice/ssh.service")),
             ("/system.slice/pg@1.service/main", Some("/system.slice/pg@1.service")),
-            ("system.slice/system-pg.slice/pg@1.service/a/b", Some("system.slice/system-pg.slice/pg@1.service")),
+            (
+                "system.slice/system-pg.slice/pg@1.service/a/b",
+                Some("system.slice/system-pg.slice/pg@1.service"),
+            ),
             ("/system.slice/_cpu.service/x.service", Some("/system.slice/_cpu.service")),
             ("/system.slice/db", Some("/system.slice")),
             ("/db/x.service", None),

@@ -10,8 +10,8 @@ use crate::names::cut;
 use crate::origin::{Origin, Spanned};
 use crate::people::Account;
 use crate::reader::{
-    Keyed as _, Reader, Said, Takes, Value, array, did_you_mean, entries, keyed, one_or_more, takes_text, text,
-    toml_key,
+    Keyed as _, Reader, Said, Takes, Value, array, did_you_mean, entries, keyed, one_or_more, takes_text,
+    text, toml_key,
 };
 use crate::role::Role;
 
@@ -43,7 +43,8 @@ keyed! {
         /// The program of its session's leader (setsid(2): mostly a login shell or daemon), as `process`.
         #[takes(r#""bash""#)]
         session: Option<Process>,
-        /// The unit of systemd that it is in; * is any text. Processes of a service are never moved: systemd would lose them.
+        /// The unit of systemd that it is in; * is any text. Processes of a service are only moved into groups in it (docs/roles.md): elsewhere
+        /// systemd would lose them.
         #[takes(r#""session-*.scope""#)]
         unit: Option<Glob>,
         /// The container that it is in, by number, or by name where the group has that; * is any text.

@@ -25,6 +25,20 @@ fn the_schema_is_what_the_keys_and_settings_say() {
     is_current("layout.schema.json", &layout::schema());
 }
 
+/// The table of roles is the one that rules go by.
+#[test]
+fn the_page_of_roles_has_each_with_what_it_is() {
+    let page = include_str!("../../../../../docs/roles.md");
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    let expected: Vec<String> =
+        layout::Role::all().map(|(name, what)| format!("| `{name}` | {what} |")).collect();
+    assert_eq!(rows.collect::<Vec<_>>(), expected);
+    for example in page.split("```toml\n").skip(1) {
+        let (_, text) = said(&[("layout.toml", example.split("```").next().unwrap())]);
+        assert_eq!(text, "", "{example}");
+    }
+}
+
 /// The TOML examples of the page.
 fn examples() -> Vec<String> {
     let page = layout::markdown();

@@ -37,11 +37,12 @@ pub(super) fn of_services(looked: &Looked<'_>, lints: &mut Vec<Lint>) {
             _ => None,
         });
         let Some(unit) = service else { continue };
-        let message =
-            format!("a rule takes processes of {unit}, which are never moved: systemd would lose them");
+        let message = format!(
+            "a rule takes processes of {unit}, which are not moved out of it: systemd would lose them"
+        );
         let lint = Lint::new(LintKind::OfService, None, message).at(&rule.matcher.origin);
         lints.push(lint.hint(format!(
-            "limit the service where it is: {} AllowedCPUs=… MemoryMax=…",
+            "limit the service where it is: {} AllowedCPUs=… MemoryMax=…; or divide it: a group in the group with its unit = (docs/roles.md)",
             Command::new("systemctl set-property").arg(unit)
         )));
     }

@@ -21,10 +21,16 @@ use crate::{
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
     let cases: &[Case] = &[
         ("a service that runs is divided by role without a restart, and an undo leaves nothing", divided),
-        ("a service divided by role that is restarted, stopped or reloaded is as its drop-in file says", restarted),
+        (
+            "a service divided by role that is restarted, stopped or reloaded is as its drop-in file says",
+            restarted,
+        ),
         ("a role's group that a layout changes, adds or no longer has follows it", changed),
         ("kill -9 of an apply that divides a service by role leaves nothing once it is undone", killed),
-        ("each service that fits a pattern is divided by role, and a later one has the limits of all from its start", pattern),
+        (
+            "each service that fits a pattern is divided by role, and a later one has the limits of all from its start",
+            pattern,
+        ),
         ("what can't be a role's group in a service is refused with the reason", refused),
     ];
     of_cases(world, NEEDS, cases)
@@ -51,6 +57,21 @@ const LAYOUT: &str = "[groups.{g}]\nunit = \"{u}\"\npids.max = 500\n\
 
 struct Server {
     unit: Unit,
+}
+
+#[derive(Debug, PartialEq)]
+struct Picture {
+    inner: Vec<String>,
+    handed: Option<String>,
+    titles: BTreeMap<String, (u32, String)>,
+    has_drop_in: bool,
+}
+
+impl Picture {
+    /// Without the processes, which a restart replaces.
+    fn of_groups(&self) -> (&[String], Option<&str>, bool) {
+        (&self.inner, self.handed.as_deref(), self.has_drop_in)
+    }
 }
 
 impl Server {
@@ -134,10 +155,13 @@ impl Server {
     }
 
     /// What an undo brings back.
-    fn picture(&self) -> (Vec<String>, Option<String>, Vec<(String, u32, String)>, bool) {
-        let titles = self.titles().into_iter().map(|(title, (pid, group))| (title, pid, group));
-        let handed = self.unit.holds("cgroup.subtree_control");
-        (self.inner(), handed, titles.collect(), self.unit.drop_in().exists())
+    fn picture(&self) -> Picture {
+        Picture {
+            inner: self.inner(),
+            handed: self.unit.holds("cgroup.subtree_control"),
+            titles: self.titles(),
+            has_drop_in: self.unit.drop_in().exists(),
+        }
     }
 }
 
@@ -227,8 +251,7 @@ fn restarted(world: &Arc<World>) {
     desk.ends("apply {d}/l.toml {s}", 0);
     server.is_divided("after a removal by hand");
     desk.ends("undo 0 {s}", 0);
-    let now = server.picture();
-    assert_eq!((&now.0, &now.1, now.3), (&before.0, &before.1, before.3));
+    assert_eq!(server.picture().of_groups(), before.of_groups());
     assert!(server.titles().values().all(|(_, group)| group.is_empty()));
 }
 
@@ -258,8 +281,7 @@ fn changed(world: &Arc<World>) {
     // a layout without the service
     desk.write("l.toml", "[groups.{g}-rt]\npids.max = 5\n");
     desk.ends("apply {d}/l.toml {s}", 0);
-    let now = server.picture();
-    assert_eq!((&now.0, &now.1, now.3), (&before.0, &before.1, before.3));
+    assert_eq!(server.picture().of_groups(), before.of_groups());
     desk.ends("status {s}", 0);
     desk.ends("undo 0 {s}", 0);
     assert_eq!(server.picture(), before);
@@ -327,7 +349,9 @@ fn refused(world: &Arc<World>) {
     fs::write(delegating, "[Service]\nExecStart=/bin/sleep 1000\nDelegate=yes\n").unwrap();
     systemctl(&["daemon-reload"]);
     let inside = |unit: &str, name: &str, lines: &str| {
-        format!("[groups.{{g}}]\nunit = \"{unit}\"\npids.max = 7\n[groups.{{g}}.groups.\"{name}\"]\n{lines}\n")
+        format!(
+            "[groups.{{g}}]\nunit = \"{unit}\"\npids.max = 7\n[groups.{{g}}.groups.\"{name}\"]\n{lines}\n"
+        )
     };
     let before = server.picture();
     for (layout, words) in [

@@ -66,8 +66,12 @@ fn rule() -> impl Strategy<Value = Rule> {
     (matcher(), proptest::bool::weighted(0.2), proptest::bool::weighted(0.2)).prop_map(
         |(matcher, ignore, ignore_rt)| {
             let origin = Origin::outside_files("");
-            let target =
-                Target { controllers: Controllers::All, group: NamePattern::new("a/%u").unwrap(), within: None, origin };
+            let target = Target {
+                controllers: Controllers::All,
+                group: NamePattern::new("a/%u").unwrap(),
+                within: None,
+                origin,
+            };
             Rule { matcher, targets: vec![target], ignore, ignore_rt }
         },
     )

@@ -310,7 +310,9 @@ fn by_role() {
     let expected = |role: Role| match role.name() {
         "postgresql.postmaster" | "postgresql.backend" | "postgresql.parallel" => format!("{group}/sessions"),
         "postgresql.autovacuum" => format!("{group}/maintenance"),
-        "postgresql.checkpointer" | "postgresql.writer" | "postgresql.walwriter" => format!("{group}/writers"),
+        "postgresql.checkpointer" | "postgresql.writer" | "postgresql.walwriter" => {
+            format!("{group}/writers")
+        }
         _ => group.clone(),
     };
     let misplaced = || {
@@ -320,12 +322,15 @@ fn by_role() {
     };
     // workers that take their time
     let slow = ["autovacuum_vacuum_cost_delay=50", "autovacuum_vacuum_cost_limit=1"];
-    let postmaster = cluster.start_with(&[&["autovacuum_naptime=1", "max_connections=40"], &slow[..]].concat());
+    let postmaster =
+        cluster.start_with(&[&["autovacuum_naptime=1", "max_connections=40"], &slow[..]].concat());
     let daemon = world.daemon(&[]);
     eventually("those that were there are in their groups", || misplaced().is_empty());
     let seconds = if std::env::var_os("RF_ALL").is_some() { 600 } else { 12 };
     let mut pgbench = cluster.as_user("pgbench");
-    pgbench.args(["-n", "-C", "-c", "4", "-j", "2", "-U", "rf", "-d", "postgres", "-h"]).arg(&cluster.directory);
+    pgbench
+        .args(["-n", "-C", "-c", "4", "-j", "2", "-U", "rf", "-d", "postgres", "-h"])
+        .arg(&cluster.directory);
     let script = world.directory.join("one.sql");
     fs::write(&script, "select 1;\n").unwrap();
     pgbench.arg("-T").arg(seconds.to_string()).arg("-f").arg(&script);

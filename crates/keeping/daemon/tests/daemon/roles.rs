@@ -127,7 +127,8 @@ fn restarted() {
     let (first, _) = Service::titles(unit)["server"];
     crate::world::end(first, rustix::process::Signal::KILL);
     eventually("after a crash", || {
-        Service::titles(unit).get("server").is_some_and(|(pid, _)| *pid != first) && Service::are(unit, PLACED)
+        Service::titles(unit).get("server").is_some_and(|(pid, _)| *pid != first)
+            && Service::are(unit, PLACED)
     });
     run("systemctl", &["daemon-reload"]);
     assert!(Service::are(unit, PLACED), "{:?}", Service::titles(unit));
