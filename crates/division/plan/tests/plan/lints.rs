@@ -535,7 +535,7 @@ fn others() -> Vec<Case> {
             kind: LintKind::OfService,
             warned: Scene { layout: "[groups.a]\nmatch = [{ unit = \"pg@*.service\" }]\n", ..V2 },
             silent: Scene { layout: "[groups.a]\nmatch = [{ unit = \"session-*.scope\" }]\n", ..V2 },
-            words: &["a rule takes processes of pg@*.service", "never moved"],
+            words: &["a rule takes processes of pg@*.service", "not moved out of it"],
             hint: Some("systemctl set-property 'pg@*.service'"),
             group: None,
             place: (2, "{ unit = \"pg@*.service\" }"),
