@@ -5,14 +5,22 @@ use std::path::Path;
 
 use kernel::{Error, GroupName, Hierarchy, Host, Op, Seat};
 use layout::UnitName;
-use plan::{Inside, MAIN, Place};
+use plan::{Inside, MAIN, Place, target_key};
 use rustix::io::Errno;
+use settings::Version;
 use units::group_path;
 
-use crate::UnitFiles;
+use crate::{UnitFiles, inverse};
 
 /// How often processes are looked at again, as they may have forked meanwhile.
 const MAX_PASSES: usize = 64;
+
+/// The service's group that a group is in, where that is none of ours.
+pub(crate) fn service_above(host: &Host, place: &Place) -> Option<Place> {
+    let base = host.hierarchies().get(place.hierarchy).map(|at| host.base(at).path().to_owned());
+    let is_ours = base.is_some_and(|base| !base.is_empty() && group_path::is_at_or_below(&place.path, &base));
+    if is_ours { None } else { plan::service_above(place) }
+}
 
 /// The groups of the services that run of those whose drop-in file it is: of a template all that have none of their own. Each with
 /// its unit's name. `place`: where the group is, or would be.
@@ -40,6 +48,13 @@ pub fn running_services(
     names.into_iter().map(service).collect()
 }
 
+/// The writes that make a file what it is in a new group, as far as `text` changed it.
+fn unset(file: &str, text: &str) -> Vec<(String, String)> {
+    let initial = settings::initial(Version::V2, file);
+    let plain = || initial.map(|initial| vec![(file.to_owned(), initial.to_owned())]).unwrap_or_default();
+    inverse::restoring(Version::V2, file, text, initial.unwrap_or_default()).unwrap_or_else(plain)
+}
+
 /// A service's group on v2.
 pub struct Divided<'h> {
     host: &'h Host,
@@ -64,12 +79,18 @@ impl<'h> Divided<'h> {
     /// # Errors
     /// The kernel's refusal; what was made stays.
     pub fn make(&self, inside: &Inside) -> Result<(), Error> {
+        self.unless_stopped(self.make_all(inside))
+    }
+
+    fn make_all(&self, inside: &Inside) -> Result<(), Error> {
         self.make_group(MAIN)?;
-        let missing = self.hand_down(inside)?;
+        if !inside.starts_in_main && self.is_starting() {
+            return Ok(());
+        }
+        self.hand_down(inside)?;
         for (name, writes) in &inside.groups {
-            // one that systemd made has no settings yet
-            let is_new = self.make_group(name)? || missing || name == MAIN;
-            for (file, text) in writes.iter().filter(|_| is_new) {
+            self.make_group(name)?;
+            for (file, text) in writes {
                 let is_so = self.read(name, file).is_some_and(|now| now.trim() == text.trim());
                 if !is_so {
                     self.write(name, file, text)?;
@@ -79,12 +100,29 @@ impl<'h> Divided<'h> {
         Ok(())
     }
 
+    /// Has no process of the service come yet? One that systemd puts into the service's own group is refused once that hands down
+    /// controllers.
+    fn is_starting(&self) -> bool {
+        let mut names = ["", MAIN].into_iter();
+        names.all(|name| self.host.tasks_in(&Seat { at: self.at, path: self.at_name(name) }).is_empty())
+    }
+
+    /// A service that stopped meanwhile has no groups.
+    fn unless_stopped(&self, done: Result<(), Error>) -> Result<(), Error> {
+        done.or_else(|error| if self.host.kernel().exists(self.at, &self.path) { Err(error) } else { Ok(()) })
+    }
+
     /// Ends the groups that are no more: all of them if `then` is `None`. Their processes go to [`MAIN`], or back to the service's own
     /// group.
     ///
     /// # Errors
     /// The kernel's refusal.
     pub fn end(&self, was: &Inside, then: Option<&Inside>) -> Result<(), Error> {
+        self.unless_stopped(self.end_all(was, then))
+    }
+
+    fn end_all(&self, was: &Inside, then: Option<&Inside>) -> Result<(), Error> {
+        self.reset(was, then)?;
         let stays = |name: &str| then.is_some_and(|then| then.groups.contains_key(name));
         let handed = self.read("", "cgroup.subtree_control").unwrap_or_default();
         let mut needed = then.map(Inside::controllers).unwrap_or_default();
@@ -94,6 +132,19 @@ impl<'h> Divided<'h> {
             handed.split_whitespace().filter(|name| !needed.contains(name)).map(|name| format!("-{name}"));
         let off: Vec<String> = off.collect();
         if !off.is_empty() {
+            // what the service's user made below may hand them down
+            let mut below = self.host.kernel().descendants(self.at, &self.path).unwrap_or_default();
+            below.sort_by_key(|path| std::cmp::Reverse(path.len()));
+            for path in below {
+                let handed =
+                    self.host.kernel().read(self.at, &path, "cgroup.subtree_control").unwrap_or_default();
+                let own = off.iter().filter(|name| handed.split_whitespace().any(|one| one == &name[1..]));
+                let own: Vec<&str> = own.map(String::as_str).collect();
+                if !own.is_empty() {
+                    let _ =
+                        self.host.kernel().write(self.at, &path, "cgroup.subtree_control", &own.join(" "));
+                }
+            }
             self.write("", "cgroup.subtree_control", &off.join(" "))?;
         }
         let (mut gone, main): (Vec<&String>, Vec<&String>) =
@@ -106,8 +157,24 @@ impl<'h> Divided<'h> {
         Ok(())
     }
 
-    /// Hands down what the groups need; was anything missing?
-    fn hand_down(&self, inside: &Inside) -> Result<bool, Error> {
+    /// What groups that stay no longer are to have is as in a new group.
+    fn reset(&self, was: &Inside, then: Option<&Inside>) -> Result<(), Error> {
+        let Some(then) = then else { return Ok(()) };
+        for (name, writes) in &was.groups {
+            let Some(stays) = then.groups.get(name).filter(|_| self.has(name)) else { continue };
+            let key = |(file, text): &(String, String)| (file.clone(), target_key(file, text).to_owned());
+            let gone = writes.iter().filter(|write| !stays.iter().any(|stays| key(stays) == key(write)));
+            for (file, text) in gone.filter(|(file, _)| self.read(name, file).is_some()) {
+                for (file, text) in unset(file, text) {
+                    self.write(name, &file, &text)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands down what the groups need.
+    fn hand_down(&self, inside: &Inside) -> Result<(), Error> {
         for pass in 0.. {
             self.empty("", MAIN)?;
             let handed = self.read("", "cgroup.subtree_control").unwrap_or_default();
@@ -115,7 +182,7 @@ impl<'h> Divided<'h> {
             let missing = inside.controllers().into_iter().filter(|name| !handed.contains(name));
             let missing: Vec<String> = missing.map(|name| format!("+{name}")).collect();
             if missing.is_empty() {
-                return Ok(pass > 0);
+                return Ok(());
             }
             let text = missing.join(" ");
             let written = self.host.kernel().write(self.at, &self.path, "cgroup.subtree_control", &text);
@@ -128,13 +195,12 @@ impl<'h> Divided<'h> {
                 Ok(()) => {}
             }
         }
-        Ok(false)
+        Ok(())
     }
 
-    fn make_group(&self, name: &str) -> Result<bool, Error> {
+    fn make_group(&self, name: &str) -> Result<(), Error> {
         match self.host.kernel().mkdir(self.at, &self.at_name(name)) {
-            Ok(()) => Ok(true),
-            Err(Errno::EXIST) => Ok(false),
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(errno) => Err(self.refused(name, None, Op::Create, errno)),
         }
     }

@@ -190,7 +190,12 @@ fn plain(file: &str, before: &str) -> String {
 }
 
 /// For a file of which a write names only a part: that part as it was. `None` for all others.
-fn restoring(version: Version, file: &str, text: &str, before: &str) -> Option<Vec<(String, String)>> {
+pub(crate) fn restoring(
+    version: Version,
+    file: &str,
+    text: &str,
+    before: &str,
+) -> Option<Vec<(String, String)>> {
     let found = settings::lookup(file)?;
     let with = |content: &str| {
         // a setting of several files: the others name nothing

@@ -21,7 +21,7 @@ use crate::{
     Target, affinity,
     already::is_so,
     entry::{Before, Entry, devices_of, owners_of_both},
-    inverse,
+    inside, inverse,
     performer::DEVICES_V1,
     performer::{Performer, name},
     record::{Affinity, Record},
@@ -184,7 +184,11 @@ impl<'p> Past<'p> {
 
     /// What was so before a layout that decided about it: nothing is to be brought back.
     fn add_decided(&mut self, entry: &Entry) {
+        // a drop-in file has it, and ends it
+        let host = self.performer.host();
+        let is_in_service = |place: &Place| inside::service_above(host, place).is_some();
         match &entry.action {
+            Action::CreateGroup { place } if is_in_service(place) => {}
             Action::CreateGroup { place } if !self.covered.groups.contains(place) => {
                 self.found.insert(place.clone(), entry.group.clone());
             }
@@ -193,7 +197,7 @@ impl<'p> Past<'p> {
                 if !self.covered.files.contains_key(&key) && !self.writes.contains_key(&key) {
                     self.dropped.insert(key.clone());
                     // of a unit that did not run nothing was so: its drop-in file was to bring it about
-                    if matches!(entry.before, Before::Nothing) {
+                    if matches!(entry.before, Before::Nothing) || is_in_service(place) {
                         return;
                     }
                     self.standing.insert(key, (entry.group.clone(), text.trim().to_owned()));

@@ -167,8 +167,9 @@ impl<'t> Performer<'t> {
             return Ok(());
         }
         let divided = std::mem::take(&mut self.divided);
-        let reloaded = self.system().unit_files().reload(&units).and_then(|()| self.divide(&divided));
-        reloaded.map_err(|error| Unread { units, error })
+        let unread = |error, is_read| Unread { units: units.clone(), error, is_read };
+        self.system().unit_files().reload(&units).map_err(|error| unread(error, false))?;
+        self.divide(&divided).map_err(|error| unread(error, true))
     }
 
     /// Makes the groups in services that run.

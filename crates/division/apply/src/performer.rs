@@ -214,6 +214,8 @@ pub(crate) fn unwritable(error: std::io::Error) -> Error {
 pub(crate) struct Unread {
     pub units: Vec<String>,
     pub error: kernel::Error,
+    /// It did, and the groups in the services could not be made.
+    pub is_read: bool,
 }
 
 impl Unread {
@@ -222,7 +224,12 @@ impl Unread {
         let of = |(step, entry): (usize, &Entry)| match &entry.action {
             Action::WriteDropIn { unit, path, .. } if self.units.contains(unit) => {
                 let error = Error::Kernel(self.error.clone()).in_words();
-                Some((step, format!("systemd did not read what changed in {}: {error}", path.display())))
+                let what = if self.is_read {
+                    "not all groups were made that are in"
+                } else {
+                    "systemd did not read what changed in"
+                };
+                Some((step, format!("{what} {}: {error}", path.display())))
             }
             _ => None,
         };

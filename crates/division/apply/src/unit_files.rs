@@ -150,6 +150,8 @@ impl Systemd {
         SeenUnit {
             load: "loaded".to_owned(),
             path: name.path_in(&of_it.slice),
+            delegates: of_it.delegates,
+            undividable: undividable(&of_it),
             properties: of_it.properties,
             text: self.read(Path::new(&drop_in)),
             drop_in,
@@ -186,11 +188,23 @@ impl UnitFiles for Systemd {
                 _ => Vec::new(),
             };
             let text = self.read(Path::new(&drop_in));
+            let undividable = undividable(&unit);
             let (load, root, properties, delegates) = (unit.load, unit.root, unit.properties, unit.delegates);
             let others = None;
             (
                 name.to_string(),
-                SeenUnit { load, near, path, root, delegates, properties, drop_in, text, others },
+                SeenUnit {
+                    load,
+                    near,
+                    path,
+                    root,
+                    delegates,
+                    undividable,
+                    properties,
+                    drop_in,
+                    text,
+                    others,
+                },
             )
         });
         Ok(seen.collect())
@@ -331,6 +345,17 @@ impl UnitFiles for Systemd {
         let needs_none = |unit: &String| systemd::needs_reload(unit).is_ok_and(|needs| !needs);
         let all = with_instances(&[unit.to_owned()]).unwrap_or_default();
         !all.is_empty() && refuse_fifos(all.iter().map(String::as_str)).is_ok() && all.iter().all(needs_none)
+    }
+}
+
+fn undividable(unit: &systemd::Unit) -> Option<String> {
+    if unit.properties.contains("DelegateSubgroup") {
+        return None;
+    }
+    match (unit.kind.as_str(), unit.kill_mode.as_str()) {
+        ("oneshot", _) => Some("Type=oneshot".to_owned()),
+        (_, "" | "control-group" | "mixed") => None,
+        (_, mode) => Some(format!("KillMode={mode}")),
     }
 }
 

@@ -461,7 +461,20 @@ fn rules(desired: &Desired, groups: &HashMap<&GroupName, &Group>, report: &mut R
         group_path::branch(name.path()).map(move |path| (from_root, path))
     });
     let made: HashSet<(bool, &str)> = made.collect();
+    let units = desired.units();
     for target in desired.rules.iter().flat_map(|rule| &rule.targets) {
+        if let Some((group, (above, _))) = target
+            .group
+            .name()
+            .and_then(|name| groups.get(&name))
+            .and_then(|group| Some((group, units.above(group)?)))
+        {
+            let error =
+                Diagnostic::error(format!("group '{}' takes processes of its service only", group.name));
+            let error = error.at(target.origin.clone()).also(above.origin.clone(), "the unit is here");
+            report.push(error.hint("say in its own match which: it needs no rule"));
+            continue;
+        }
         // groups with codes in their names are made when they are needed
         let Some(name) = target.group.name() else { continue };
         if made.contains(&(name.is_from_root(), name.path()))

@@ -21,7 +21,8 @@ struct Earlier<'r> {
 /// Warns of each, at the first that takes its processes.
 pub(crate) fn dead_rules(desired: &Desired, report: &mut Report) {
     let mut earlier = Earlier::default();
-    for matcher in desired.matchers() {
+    let rules = desired.all_rules();
+    for matcher in rules.iter().map(|rule| &rule.matcher) {
         if let Some(taker) = earlier.taker(matcher) {
             let warning = Diagnostic::warning("this rule takes no process: one before it takes all of them");
             let warning = warning.at(matcher.origin.clone()).also(taker.origin.clone(), "this one");

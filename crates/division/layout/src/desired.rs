@@ -313,12 +313,6 @@ impl Desired {
         groups.chain(self.rules.iter().cloned()).chain(others.into_iter().flat_map(&of_group)).collect()
     }
 
-    /// What the rules take, in the same order.
-    pub(crate) fn matchers(&self) -> impl Iterator<Item = &Matcher> {
-        let of_rules = self.rules.iter().map(|rule| &rule.matcher);
-        of_rules.chain(self.deepest().into_iter().flat_map(|group| &group.matches))
-    }
-
     fn deepest(&self) -> Vec<&Group> {
         let mut deepest: Vec<&Group> = self.groups.iter().filter(|group| !group.matches.is_empty()).collect();
         deepest.sort_by_cached_key(|group| Reverse(depth(&group.name)));

@@ -20,7 +20,7 @@ enum Title {
     Is(&'static [&'static str]),
     /// Its beginning, a space behind it.
     Begins(&'static [&'static str]),
-    /// Of Oracle: `ora_NAME_SID`, where a `#` of a name is a digit or a small letter.
+    /// Of Oracle: `ora_NAME_SID`, where a `#` of a name is a digit and an `@` a digit or a small letter.
     Named(&'static [&'static str]),
     Fits(fn(&str) -> bool),
 }
@@ -36,7 +36,7 @@ const ROLES: &[Row] = &[
         what: "autovacuum launcher and workers",
         title: Title::Begins(&["autovacuum launcher", "autovacuum worker"]),
     },
-    Row { name: "postgresql.checkpointer", what: "checkpointer", title: Title::Is(&["checkpointer"]) },
+    Row { name: "postgresql.checkpointer", what: "checkpointer", title: Title::Begins(&["checkpointer"]) },
     Row {
         name: "postgresql.writer",
         what: "background writer",
@@ -90,21 +90,21 @@ const ROLES: &[Row] = &[
     Row {
         name: "oracle.parallel",
         what: "parallel query servers (Pnnn)",
-        title: Title::Named(&["p###", "pz##"]),
+        title: Title::Named(&["p#@@", "pz@@"]),
     },
-    Row { name: "oracle.job", what: "job queue (CJQ0, Jnnn)", title: Title::Named(&["cjq0", "j###"]) },
+    Row { name: "oracle.job", what: "job queue (CJQ0, Jnnn)", title: Title::Named(&["cjq0", "j#@@"]) },
     Row {
         name: "oracle.dbwriter",
         what: "database writers (DBWn, BWnn)",
-        title: Title::Named(&["dbw#", "bw##"]),
+        title: Title::Named(&["dbw@", "bw##"]),
     },
     Row { name: "oracle.logwriter", what: "log writer (LGWR, LGnn)", title: Title::Named(&["lgwr", "lg##"]) },
     Row { name: "oracle.checkpoint", what: "checkpoint process (CKPT)", title: Title::Named(&["ckpt"]) },
-    Row { name: "oracle.archiver", what: "archivers (ARCn)", title: Title::Named(&["arc#"]) },
+    Row { name: "oracle.archiver", what: "archivers (ARCn)", title: Title::Named(&["arc@"]) },
     Row {
         name: "oracle.shared",
         what: "shared servers and dispatchers (Snnn, Dnnn)",
-        title: Title::Named(&["s###", "d###"]),
+        title: Title::Named(&["s#@@", "d#@@"]),
     },
     Row {
         name: "oracle.background",
@@ -196,7 +196,11 @@ impl Title {
             }),
             Title::Named(all) => {
                 let name = title.split('_').next().unwrap_or_default();
-                let is_like = |(like, c): (u8, u8)| like == c || like == b'#' && c.is_ascii_digit();
+                let is_like = |(like, c): (u8, u8)| match like {
+                    b'#' => c.is_ascii_digit(),
+                    b'@' => c.is_ascii_digit() || c.is_ascii_lowercase(),
+                    like => like == c,
+                };
                 all.iter().any(|like| {
                     *like == "*" || like.len() == name.len() && like.bytes().zip(name.bytes()).all(is_like)
                 })
@@ -219,6 +223,7 @@ mod tests {
         for (title, expected) in [
             ("checkpointer ", "checkpointer"),
             ("checkpointer process   ", "checkpointer"),
+            ("checkpointer performing shutdown checkpoint", "checkpointer"),
             ("background writer ", "writer"),
             ("writer process", "writer"),
             ("walwriter ", "walwriter"),
@@ -266,7 +271,10 @@ mod tests {
             ("ora_pmon_ORCL", "background"),
             ("ora_psp0_ORCL", "background"),
             ("ora_p000_ORCL", "parallel"),
+            ("ora_p00a_ORCL", "parallel"),
+            ("ora_smon_ORCL", "background"),
             ("ora_dbw0_ORCL", "dbwriter"),
+            ("ora_dbwa_ORCL", "dbwriter"),
             ("ora_lgwr_ORCL_2", "logwriter"),
             ("ora_lg00_ORCL", "logwriter"),
             ("ora_ckpt_ORCL", "checkpoint"),

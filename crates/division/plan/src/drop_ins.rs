@@ -2,7 +2,7 @@
 //! are written. systemd sets what the file says whenever it starts the unit or reads its files again.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     path::Path,
 };
 
@@ -49,7 +49,7 @@ pub fn keep_lines(path: &Path) -> String {
 /// What the units' files are to say: by the unit's place.
 pub(crate) struct DropIns<'h> {
     by_place: BTreeMap<Place, DropIn<'h>>,
-    /// Groups in units: by their place.
+    /// Groups in units: by their place, so that those of a unit follow each other.
     inside: BTreeMap<Place, &'h GroupName>,
 }
 
@@ -73,6 +73,10 @@ impl<'h> DropIns<'h> {
         inside.extend(
             in_units.filter_map(|home| Some((home.places.values().next()?.clone(), &home.group.name))),
         );
+        let mut by_group: HashMap<&Place, Vec<&Wanted>> = HashMap::new();
+        for write in wanted.iter().filter(|write| inside.contains_key(&write.place)) {
+            by_group.entry(&write.place).or_default().push(write);
+        }
         for home in homes {
             let (Some(unit), Some(place)) = (&home.group.demands.unit, home.places.values().next()) else {
                 continue;
@@ -121,11 +125,14 @@ impl<'h> DropIns<'h> {
                 });
             }
             let mut section = String::new();
-            if let Some(groups) = inside_of(place, &inside, wanted) {
+            if let Some(groups) = inside_of(place, &inside, &by_group) {
                 if seen.is_some_and(|seen| {
                     seen.delegates && seen.text.as_deref().and_then(Inside::of_text).is_none()
                 }) {
                     problems.push(divides_itself(home, unit));
+                }
+                if let Some(why) = seen.and_then(|seen| seen.undividable.as_ref()) {
+                    problems.push(not_divided(home, unit, why));
                 }
                 let (own, groups) = groups.lines(&|name| seen.is_none_or(|seen| seen.knows(name)));
                 lines.extend(own);
@@ -220,8 +227,8 @@ impl<'h> DropIns<'h> {
 
     /// Is a group in a unit that runs missing?
     fn lacks_inside(&self, unit: &Place, observed: &Observed) -> bool {
-        let mut inside = self.inside.keys().filter(|place| above(place).as_ref() == Some(unit));
-        observed.group(unit).is_some() && inside.any(|place| observed.group(place).is_none())
+        observed.group(unit).is_some()
+            && below(unit, &self.inside).any(|place| observed.group(place).is_none())
     }
 
     /// The steps before the drop-in files, and those after: writes to files that only systemd brings about.
@@ -324,15 +331,31 @@ fn at_start(write: &Wanted, home: &Home<'_>, seen: Option<&SeenUnit>) -> Wanted 
 }
 
 /// What the groups in a unit are to have.
-fn inside_of(unit: &Place, inside: &BTreeMap<Place, &GroupName>, wanted: &[Wanted]) -> Option<Inside> {
-    let in_it = inside.keys().filter(|place| above(place).as_ref() == Some(unit));
+fn inside_of(
+    unit: &Place,
+    inside: &BTreeMap<Place, &GroupName>,
+    wanted: &HashMap<&Place, Vec<&Wanted>>,
+) -> Option<Inside> {
     let of_group = |place: &Place| {
-        let writes = wanted.iter().filter(|write| write.place == *place);
+        let writes = wanted.get(place).into_iter().flatten();
         let writes = writes.map(|write| (write.file.clone(), write.text.clone())).collect();
         (group_path::name(&place.path).to_owned(), writes)
     };
-    let groups: BTreeMap<_, _> = in_it.map(of_group).collect();
+    let groups: BTreeMap<_, _> = below(unit, inside).map(of_group).collect();
     (!groups.is_empty()).then(|| Inside::new(groups))
+}
+
+/// The groups in a unit: they follow each other.
+fn below<'i>(
+    unit: &Place,
+    inside: &'i BTreeMap<Place, &GroupName>,
+) -> impl Iterator<Item = &'i Place> + use<'i> {
+    let begin = format!("{}/", unit.path);
+    let (hierarchy, from) = (unit.hierarchy, Place { path: begin.clone(), ..unit.clone() });
+    inside
+        .range(from..)
+        .map(|(place, _)| place)
+        .take_while(move |place| place.hierarchy == hierarchy && place.path.starts_with(&begin))
 }
 
 /// The group that it is in.
@@ -350,6 +373,18 @@ fn divides_itself(home: &Home<'_>, unit: &Spanned<UnitName>) -> Problem {
         ),
         origin: unit.origin.clone(),
         hint: Some(format!("limit it as a whole; {show} shows who says so")),
+    }
+}
+
+fn not_divided(home: &Home<'_>, unit: &Spanned<UnitName>, why: &str) -> Problem {
+    Problem::Value {
+        group: home.group.name.to_string(),
+        message: format!(
+            "this systemd could not start {} again once it is divided: it has {why}",
+            unit.value
+        ),
+        origin: unit.origin.clone(),
+        hint: Some("limit it as a whole; systemd can from version 254 on (DelegateSubgroup=)".to_owned()),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::{Action, Place, Step};
 const SECTION: &str = "[X-Ringfence]";
 const GROUP: &str = "Group=";
 const SET: &str = "Set=";
+const SUBGROUP: &str = "DelegateSubgroup=";
 
 /// The group of all processes for which no other is: on v2 processes are only where there are no groups.
 pub const MAIN: &str = "main";
@@ -62,12 +63,15 @@ pub fn steps_inside(step: &Step) -> Vec<Step> {
 pub struct Inside {
     /// By name, [`MAIN`] always among them: the writes that give it its settings, file and text.
     pub groups: BTreeMap<String, Vec<(String, String)>>,
+    /// Does systemd start the service in [`MAIN`]? Before version 254 it starts it in its own group, which then may hand down no
+    /// controllers yet.
+    pub starts_in_main: bool,
 }
 
 impl Inside {
     /// Of these groups.
     pub fn new(groups: BTreeMap<String, Vec<(String, String)>>) -> Inside {
-        let mut inside = Inside { groups };
+        let mut inside = Inside { groups, starts_in_main: false };
         inside.groups.entry(MAIN.to_owned()).or_default();
         inside
     }
@@ -88,7 +92,8 @@ impl Inside {
                 writes.push((file.to_owned(), text.to_owned()));
             }
         }
-        Some(Inside::new(groups))
+        let starts_in_main = text.lines().any(|line| line.starts_with(SUBGROUP));
+        Some(Inside { starts_in_main, ..Inside::new(groups) })
     }
 
     /// The section of the drop-in file, and the lines of the service's own that it needs. `is_known`: has this systemd that property?
@@ -97,7 +102,7 @@ impl Inside {
         let delegate = if names.is_empty() { "yes".to_owned() } else { names.join(" ") };
         let mut service = vec![format!("Delegate={delegate}")];
         if is_known("DelegateSubgroup") {
-            service.push(format!("DelegateSubgroup={MAIN}"));
+            service.push(format!("{SUBGROUP}{MAIN}"));
         }
         let mut section = format!("\n{SECTION}\n");
         for (name, writes) in &self.groups {
@@ -138,8 +143,8 @@ mod tests {
         let inside = Inside::new(groups.into_iter().collect());
         let (service, section) = inside.lines(&|_| true);
         assert_eq!(service, ["Delegate=cpu io memory", "DelegateSubgroup=main"]);
-        let text = format!("# x\n[Service]\nMemoryMax=1\n{section}");
-        assert_eq!(Inside::of_text(&text), Some(inside));
+        let text = format!("# x\n[Service]\n{}\n{section}", service.join("\n"));
+        assert_eq!(Inside::of_text(&text), Some(Inside { starts_in_main: true, ..inside }));
         assert_eq!(Inside::of_text("[Service]\nMemoryMax=1\n"), None);
     }
 

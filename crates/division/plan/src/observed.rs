@@ -75,6 +75,9 @@ pub struct SeenUnit {
     /// Is its control group its own to divide (`Delegate=`)?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delegates: bool,
+    /// Why systemd before 254 can't start it again once it is divided; it starts processes in the service's own group then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undividable: Option<String>,
     /// The properties that this systemd has for it, by their names on the bus.
     #[serde(default)]
     pub properties: BTreeSet<String>,

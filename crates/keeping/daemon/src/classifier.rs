@@ -226,7 +226,7 @@ impl Classifier {
         }
         let now = Instant::now();
         for &pid in &living {
-            self.titles.runs(pid, now);
+            self.titles.seen(pid, now);
             match self.judge_and_count(pid, None, Some(why)) {
                 Done::Moved => moved += 1,
                 Done::Failed => failed += 1,

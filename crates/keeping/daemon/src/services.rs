@@ -1,7 +1,7 @@
 //! Groups in services: systemd removes them when a service stops, and makes none when it starts. A thread looks once a second for
 //! services that run without, and makes them as the service's drop-in file says.
 
-use std::{os::unix::net::UnixStream, time::Duration};
+use std::{collections::BTreeMap, os::unix::net::UnixStream, time::Duration};
 
 use apply::{Divided, Running, State, System as _, Target};
 use kernel::{Host, Real};
@@ -27,7 +27,7 @@ fn run(state: &State, stopped: &UnixStream) {
         Ok(host) => host,
         Err(error) => return error!("groups in services are not made: {error}"),
     };
-    let mut keeper = Keeper { host, state, known: None, services: Vec::new() };
+    let mut keeper = Keeper { host, state, known: None, services: Vec::new(), made: BTreeMap::new() };
     let mut failures =
         FailureLog::new("groups in services are not made", "groups in services are made again");
     loop {
@@ -48,18 +48,24 @@ struct Keeper<'k> {
     /// The generation that comes next: while it is the same, so are the services.
     known: Option<u32>,
     services: Vec<(String, Place, Inside)>,
+    /// The directories, by their inodes, that have all that they are to have; by path.
+    made: BTreeMap<String, u64>,
 }
 
 impl Keeper<'_> {
     fn look(&mut self) -> Result<(), String> {
         self.read().map_err(|failure| failure.to_string())?;
-        let mut wrong = None;
         let system = Running::new();
         let files = system.unit_files();
-        for (unit, place, inside) in &self.services {
-            for (unit, place) in apply::running_services(&self.host, (unit, place), files) {
-                wrong = wrong.or(self.make(&unit, &place, inside).err());
-            }
+        let running = self.services.iter().flat_map(|(unit, place, inside)| {
+            let services = apply::running_services(&self.host, (unit, place), files).into_iter();
+            services.map(move |(unit, place)| (unit, place, inside.clone()))
+        });
+        let running: Vec<(String, Place, Inside)> = running.collect();
+        self.made.retain(|path, _| running.iter().any(|(_, place, _)| place.path == *path));
+        let mut wrong = None;
+        for (unit, place, inside) in running {
+            wrong = wrong.or(self.make(&unit, &place, &inside).err());
         }
         wrong.map_or(Ok(()), Err)
     }
@@ -76,24 +82,28 @@ impl Keeper<'_> {
         Ok(())
     }
 
-    fn make(&self, unit: &str, place: &Place, inside: &Inside) -> Result<(), String> {
-        let Some(at) = self.host.hierarchies().get(place.hierarchy) else { return Ok(()) };
-        let lacks = |service: &Divided<'_>| !service.is_made(inside);
-        if Divided::new(&self.host, at, &place.path).filter(lacks).is_none() {
+    fn make(&mut self, unit: &str, place: &Place, inside: &Inside) -> Result<(), String> {
+        let host = &self.host;
+        let Some(at) = host.hierarchies().get(place.hierarchy) else { return Ok(()) };
+        let inode = host.kernel().inode(at, &place.path).ok();
+        let is_known = self.made.get(&place.path).copied() == inode;
+        let divided = || Divided::new(host, at, &place.path);
+        if divided().is_none_or(|service| is_known && service.is_made(inside)) {
             return Ok(());
         }
         // a change that is under way makes them, or takes them away
         let lock = division::try_lock(self.state).map_err(|failure| failure.to_string())?;
         let is_same = self.state.next().is_ok_and(|next| Some(next) == self.known);
-        let Some(service) = Divided::new(&self.host, at, &place.path).filter(|_| lock.is_some() && is_same)
-        else {
-            return Ok(());
-        };
+        let Some(service) = divided().filter(|_| lock.is_some() && is_same) else { return Ok(()) };
+        let was_made = service.is_made(inside);
         service.make(inside).map_err(|error| format!("{unit}: {error}"))?;
-        info!(
-            "{unit} was started: it is divided into {}",
-            inside.groups.keys().cloned().collect::<Vec<_>>().join(", ")
-        );
+        if service.is_made(inside) {
+            self.made.extend(inode.map(|inode| (place.path.clone(), inode)));
+            if !was_made {
+                let names: Vec<String> = inside.groups.keys().cloned().collect();
+                info!("{unit} is divided into {}", names.join(", "));
+            }
+        }
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 //! ones are rare, and rarer the more processes there are. Judges nobody.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, HashMap},
     time::{Duration, Instant},
 };
 
@@ -16,23 +16,17 @@ const PROGRAM: usize = 1;
 const A_SECOND: u32 = 100;
 /// What is due within this time is looked at together.
 const TOGETHER: Duration = Duration::from_millis(20);
+/// The most that are looked at before something else has its turn.
+const AT_ONCE: usize = 256;
 
 /// The looks that are to come.
 #[derive(Debug, Default)]
 pub(crate) struct Titles {
     is_on: bool,
-    /// Processes that live, each with the number of its look to come.
-    living: HashMap<u32, u64>,
-    looks: u64,
-    /// By pause, in the order of time.
-    queues: [VecDeque<Look>; PAUSES.len()],
-}
-
-#[derive(Debug)]
-struct Look {
-    at: Instant,
-    pid: u32,
-    number: u64,
+    /// Processes that live, each with the time of its look to come.
+    living: HashMap<u32, Instant>,
+    /// In the order of time, each with its pause.
+    looks: BTreeMap<(Instant, u32), usize>,
 }
 
 impl Titles {
@@ -49,14 +43,23 @@ impl Titles {
         self.look(pid, 0, now);
     }
 
-    /// It runs another program, or was there before anybody looked.
+    /// It runs another program.
     pub fn runs(&mut self, pid: u32, now: Instant) {
         self.look(pid, PROGRAM, now);
     }
 
+    /// It was seen among all; if nothing is known of it, it was there before anybody looked.
+    pub fn seen(&mut self, pid: u32, now: Instant) {
+        if !self.living.contains_key(&pid) {
+            self.look(pid, PROGRAM, now);
+        }
+    }
+
     /// It ended.
     pub fn ended(&mut self, pid: u32) {
-        self.living.remove(&pid);
+        if let Some(at) = self.living.remove(&pid) {
+            self.looks.remove(&(at, pid));
+        }
         // a burst must not hold its memory for good
         if self.living.capacity() > 1024 && self.living.len() < self.living.capacity() / 8 {
             self.living.shrink_to(self.living.len() * 2);
@@ -65,45 +68,36 @@ impl Titles {
 
     /// When the next look is due.
     pub fn due(&self) -> Option<Instant> {
-        self.queues.iter().filter_map(|queue| Some(queue.front()?.at)).min()
+        self.looks.keys().next().map(|(at, _)| *at)
     }
 
-    /// Those that are to be looked at now.
+    /// Those that are to be looked at now; the rest of many at the next call.
     pub fn take(&mut self, now: Instant) -> Vec<u32> {
-        let until = now + TOGETHER;
-        let mut taken = Vec::new();
-        for pause in 0..PAUSES.len() {
-            while self.queues[pause].front().is_some_and(|look| look.at <= until) {
-                let Some(look) = self.queues[pause].pop_front() else { break };
-                if self.living.get(&look.pid) == Some(&look.number) {
-                    taken.push((look.pid, (pause + 1).min(PAUSES.len() - 1)));
-                }
-            }
-            if self.queues[pause].capacity() > 1024 && self.queues[pause].is_empty() {
-                self.queues[pause].shrink_to(0);
-            }
+        let due = self.looks.range(..(now + TOGETHER, u32::MAX)).take(AT_ONCE);
+        let due: Vec<(u32, usize)> = due.map(|((_, pid), pause)| (*pid, *pause)).collect();
+        for &(pid, pause) in &due {
+            self.look(pid, (pause + 1).min(PAUSES.len() - 1), now);
         }
-        taken.iter().for_each(|&(pid, pause)| self.look(pid, pause, now));
-        taken.into_iter().map(|(pid, _)| pid).collect()
+        due.into_iter().map(|(pid, _)| pid).collect()
     }
 
     fn look(&mut self, pid: u32, pause: usize, now: Instant) {
         if !self.is_on {
             return;
         }
-        self.looks += 1;
-        self.living.insert(pid, self.looks);
+        let after = if pause + 1 == PAUSES.len() { self.rarely(pid) } else { PAUSES[pause] };
+        let at = now + after;
+        if let Some(before) = self.living.insert(pid, at) {
+            self.looks.remove(&(before, pid));
+        }
+        self.looks.insert((at, pid), pause);
+    }
+
+    /// Spread, so that those that came together are not looked at together for ever.
+    fn rarely(&self, pid: u32) -> Duration {
         let living = u32::try_from(self.living.len()).unwrap_or(u32::MAX);
-        let last = pause + 1 == PAUSES.len();
-        let after = if last {
-            PAUSES[pause].max(Duration::from_secs(1) * (living / A_SECOND))
-        } else {
-            PAUSES[pause]
-        };
-        let queue = &mut self.queues[pause];
-        // the order of time also when there are fewer processes than before
-        let at = queue.back().map_or(now + after, |back| back.at.max(now + after));
-        queue.push_back(Look { at, pid, number: self.looks });
+        let period = PAUSES[PAUSES.len() - 1].max(Duration::from_secs(1) * (living / A_SECOND));
+        period / 2 + period * (pid.wrapping_mul(7919) % 1000) / 1000
     }
 }
 
@@ -130,7 +124,13 @@ mod tests {
     fn a_child_is_looked_at_soon_and_then_rarely() {
         let (mut titles, start) = (on(), Instant::now());
         titles.forked(7, start);
-        assert_eq!(times(&mut titles, start, Duration::from_secs(25)), [50, 550, 3550, 13550, 23550]);
+        let looks = times(&mut titles, start, Duration::from_secs(60));
+        assert_eq!(looks[..3], [50, 550, 3550]);
+        let pauses = looks[2..].windows(2).map(|two| two[1] - two[0]);
+        assert!(
+            pauses.clone().all(|pause| (5000..=15000).contains(&pause)) && pauses.count() >= 3,
+            "{looks:?}"
+        );
         titles.ended(7);
         assert_eq!(times(&mut titles, start, Duration::from_secs(100)), []);
         assert_eq!(titles.due(), None);

@@ -250,7 +250,7 @@ impl Host {
             }
             // nobody is moved before all of them may be
             for &pid in &new {
-                match self.movable(pid) {
+                match self.movable_into(into.iter().map(|(_, group)| group), pid) {
                     Err(Error::NoProcess { .. }) if !roots.contains(&pid) => {}
                     other => drop(other?),
                 }

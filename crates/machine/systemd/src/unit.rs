@@ -22,6 +22,10 @@ pub struct Unit {
     pub root: String,
     /// `Delegate=`: may it divide its control group?
     pub delegates: bool,
+    /// `Type=` of a service; empty for others.
+    pub kind: String,
+    /// `KillMode=`; empty where there is none.
+    pub kill_mode: String,
     /// Was it made on the fly (systemd-run)?
     pub is_transient: bool,
     /// The names of all properties that this systemd has for such units.
@@ -62,6 +66,8 @@ async fn unit(systemd: &Systemd, name: &str) -> Result<Unit, UnitError> {
         control_group: text(own.get("ControlGroup")).unwrap_or_default(),
         slice: text(own.get("Slice")).unwrap_or_default(),
         root: root.unwrap_or_default(),
+        kind: text(own.get("Type")).unwrap_or_default(),
+        kill_mode: text(own.get("KillMode")).unwrap_or_default(),
         delegates: flag(own.get("Delegate")).unwrap_or_default(),
         is_transient: flag(of_all.get("Transient")).unwrap_or_default(),
         properties: own.into_keys().collect(),

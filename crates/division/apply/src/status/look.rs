@@ -18,6 +18,7 @@ use super::{
 use crate::{
     Bounds, Drift,
     in_effect::{Decided, DropIn},
+    inside::service_above,
     membership::{Membership, is_chosen, is_dead, may_leave, threads},
     performer::{DEVICES_V1, Performer, name},
     ranges::RangeStatus,
@@ -110,7 +111,7 @@ impl<'l, 's> Look<'l, 's> {
         let of_systemd =
             decided.drop_in.as_ref().and_then(|unit| GroupName::new(&format!("/{}", unit.place.path)).ok());
         // one in a unit is where that is
-        let in_unit = || decided.places.iter().find(|place| plan::service_above(place).is_some());
+        let in_unit = || decided.places.iter().find(|place| service_above(performer.host(), place).is_some());
         let in_unit = || GroupName::new(&format!("/{}", in_unit()?.path)).ok();
         let named = of_systemd.or_else(in_unit).unwrap_or_else(|| name(group));
         let path = |place: &Place| Some(named.below(performer.host().base(performer.at(place)?).path()));
@@ -135,7 +136,9 @@ impl<'l, 's> Look<'l, 's> {
 
     fn at_directories(&mut self) {
         let unit = self.decided.drop_in.as_ref();
-        let runs = |place: &Place| plan::service_above(place).is_none_or(|unit| self.scene.exists(&unit));
+        let runs = |place: &Place| {
+            service_above(self.performer.host(), place).is_none_or(|unit| self.scene.exists(&unit))
+        };
         for &place in self.places.iter().filter(|place| runs(place)) {
             let directory = self.directory(place);
             if let Some(to) = self.scene.renamed.get(place) {

@@ -4,7 +4,9 @@ use settings::Version;
 
 use super::*;
 use crate::{
-    Again, in_effect, made,
+    Again, in_effect,
+    inside::service_above,
+    made,
     membership::{holds_frozen, stays_elsewhere, to_above},
     performer::name,
 };
@@ -223,7 +225,8 @@ impl Steps<'_> {
                     .is_some_and(|at| own.below(self.performer.host().base(at).path()) == place.path)
             };
             let is_gone = |place: &&Place| {
-                let is_systemds = decided.drop_in.is_some() || plan::service_above(place).is_some();
+                let is_systemds =
+                    decided.drop_in.is_some() || service_above(self.target.host, place).is_some();
                 !is_systemds && !self.made.contains(place) && !self.performer.exists(place)
             };
             let gone = gone.into_iter().filter(is_own).filter(is_gone);

@@ -151,6 +151,7 @@ impl UnitFiles for Units {
             let unit = name.as_str();
             let seen = SeenUnit {
                 delegates: false,
+                undividable: None,
                 load: if UNITS.contains(&unit) { "loaded" } else { "not-found" }.to_owned(),
                 near: Vec::new(),
                 path: format!("system.slice/{unit}"),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use settings::{Controller, Facts, GroupName, Version};
 
-use super::writes::{FileText, comment, unit_lost, writes};
+use super::writes::{FileText, comment, role_lost, unit_lost, writes};
 use super::{Export, without_schedules};
 use crate::desired::{Demands, Desired, Systemd};
 use crate::diagnostic::Diagnostic;
@@ -37,6 +37,10 @@ pub fn to_cgconfig(desired: &Desired, version: Version, facts: &dyn Facts) -> Ex
     }
     without_schedules(desired).for_each(|warning| out.lose("", warning));
     for group in &desired.groups {
+        if let Some(warning) = role_lost(group, desired) {
+            out.lose("", warning);
+            continue;
+        }
         out.section("group", &group.name.to_string(), Some(&group.name), &group.demands, desired);
     }
     for template in &desired.templates {

@@ -4,7 +4,7 @@ use settings::GroupName;
 use settings::{Facts, Version};
 use units::shell_quote;
 
-use super::writes::{FileText, comment, unit_lost, writes};
+use super::writes::{FileText, comment, role_lost, unit_lost, writes};
 use super::{Export, without_schedules};
 use crate::desired::{Demands, Desired};
 use crate::diagnostic::Diagnostic;
@@ -17,6 +17,11 @@ pub fn to_cgset(desired: &Desired, version: Version, facts: &dyn Facts) -> Expor
     let mut text: String = lost.iter().map(|warning| comment("", warning)).collect();
     for group in &desired.groups {
         let before = lost.len();
+        if let Some(warning) = role_lost(group, desired) {
+            text.push_str(&comment("", &warning));
+            lost.push(warning);
+            continue;
+        }
         let files = writes(&group.demands, version, facts, &mut lost);
         lost.extend(unit_lost(&group.demands));
         lost[before..].iter().for_each(|warning| text.push_str(&comment("", warning)));

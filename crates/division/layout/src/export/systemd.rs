@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use settings::{Facts, GroupName, Version};
 
-use super::writes::{comment, writes};
+use super::writes::{comment, role_lost, writes};
 use super::{Export, without_schedules};
 use crate::desired::{Desired, Group};
 use crate::diagnostic::Diagnostic;
@@ -16,6 +16,11 @@ pub fn to_systemd(desired: &Desired, facts: &dyn Facts) -> Export {
     let mut text: String = lost.iter().map(|warning| comment("", warning)).collect();
     for group in &desired.groups {
         let before = lost.len();
+        if let Some(warning) = role_lost(group, desired) {
+            text.push_str(&comment("", &warning));
+            lost.push(warning);
+            continue;
+        }
         let (path, section) = file(group);
         let mut lines = Vec::new();
         for file in writes(&group.demands, Version::V2, facts, &mut lost) {

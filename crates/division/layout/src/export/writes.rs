@@ -6,7 +6,7 @@ use settings::{Clash, Controller, Facts, Joined, Value, Version};
 
 use crate::assigned::Assigned;
 use crate::demand::{CpuDemand, MemDemand};
-use crate::desired::Demands;
+use crate::desired::{Demands, Desired, Group};
 use crate::diagnostic::Diagnostic;
 use crate::names::cut;
 use crate::needs;
@@ -26,6 +26,16 @@ pub(super) fn unit_lost(demands: &Demands) -> Option<Diagnostic> {
     let message = format!("libcgroup has no units of systemd: this does not limit {}", unit.value);
     let hint = "ringfence export --to systemd writes drop-in files";
     Some(Diagnostic::warning(message).at(unit.origin.clone()).hint(hint))
+}
+
+/// A group in a service is a part of that one's drop-in file, which Ringfence alone writes and follows.
+pub(super) fn role_lost(group: &Group, desired: &Desired) -> Option<Diagnostic> {
+    let unit = desired.units().above(group)?.0.demands.unit.as_ref()?;
+    let message = format!(
+        "group '{}' is in {}, which only ringfence apply divides: it is left out",
+        group.name, unit.value
+    );
+    Some(Diagnostic::warning(message).at(group.origin.clone()).hint("ringfence export --to toml keeps it"))
 }
 
 /// Files in the order in which they are written.

@@ -262,9 +262,12 @@ fn changed(world: &Arc<World>) {
     desk.write("l.toml", LAYOUT);
     desk.ends("apply {d}/l.toml {s}", 0);
     server.place();
-    let other = LAYOUT.replace("pids.max = 50\n", "pids.max = 60\n").replace("writers", "others");
+    let other =
+        LAYOUT.replace("pids.max = 50\ncpu.weight = 20\n", "pids.max = 60\n").replace("writers", "others");
     desk.write("l.toml", &other);
-    desk.ends("apply {d}/l.toml {s}", 0);
+    let (code, _, error) = desk.run("apply {d}/l.toml {s}");
+    assert!(code == 0 && !error.contains("no longer in the layout"), "{error}");
+    assert_eq!(server.unit.holds("maintenance/cpu.weight").as_deref(), Some("100"), "as in a new group");
     assert_eq!(server.inner(), ["main", "maintenance", "others"]);
     assert_eq!(server.unit.holds("maintenance/pids.max").as_deref(), Some("60"));
     // who was in the group that is gone
