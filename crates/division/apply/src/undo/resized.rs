@@ -55,11 +55,13 @@ impl Steps<'_> {
         if record.head.upkeep.elastic.is_empty() && record.head.upkeep.ranges.is_empty() {
             return;
         }
+        // of a unit systemd does: what it had before goes with its directory at each stop
         let is_made = |group: &str| {
-            let made = |entry: &Entry| {
-                matches!(entry.action, Action::CreateGroup { .. }) && entry.group.to_string() == group
-            };
-            record.entries.iter().any(made)
+            let is_it = |entry: &Entry| entry.group.to_string() == group;
+            let is_unit = |entry: &Entry| matches!(entry.action, Action::WriteDropIn { .. }) && is_it(entry);
+            let made = |entry: &Entry| matches!(entry.action, Action::CreateGroup { .. }) && is_it(entry);
+            record.entries.iter().any(|entry| made(entry) || is_unit(entry))
+                || record.decided.iter().any(is_unit)
         };
         let resizes = Resizes::of(self.state).last(usize::MAX).unwrap_or_default();
         let of_it = resizes.iter().filter(|resize| resize.generation == record.head.generation);
