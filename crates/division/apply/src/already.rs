@@ -3,7 +3,10 @@
 use plan::Action;
 use std::path::Path;
 
-use crate::{knob, performer::Performer};
+use crate::{
+    knob,
+    performer::{Performer, SUBTREE_CONTROL},
+};
 
 /// Is it as the action would make it? `false` where that is unknown.
 pub(crate) fn is_so(performer: &Performer<'_>, action: &Action) -> bool {
@@ -21,7 +24,7 @@ pub(crate) fn is_so(performer: &Performer<'_>, action: &Action) -> bool {
         Action::CreateGroup { place } => performer.exists(place),
         Action::RemoveGroup { place } => !performer.exists(place),
         Action::DisableControllers { place, names } => {
-            let on = performer.content(place, "cgroup.subtree_control").unwrap_or_default();
+            let on = performer.content(place, SUBTREE_CONTROL).unwrap_or_default();
             !names.iter().any(|name| on.split_whitespace().any(|word| word == name))
         }
         Action::Mount { path, .. } => is_mounted(performer, path),

@@ -12,7 +12,7 @@ use crate::{
     Failure,
     entry::{Before, Entry, OwnersBelow},
     inverse, ownership,
-    performer::{DEVICES_V1, Performer, drop_in_of_others},
+    performer::{DEVICES_V1, Performer, SUBTREE_CONTROL, drop_in_of_others},
 };
 
 /// Looks at what all steps will change.
@@ -109,7 +109,7 @@ impl<'p, 't> Looking<'p, 't> {
     fn of(&mut self, entry: &Entry, place: &Place, planned: Option<&str>) -> Result<Before, Failure> {
         Ok(match &entry.action {
             Action::EnableControllers { names, .. } | Action::DisableControllers { names, .. } => {
-                let on = self.performer.content(place, "cgroup.subtree_control").unwrap_or_default();
+                let on = self.performer.content(place, SUBTREE_CONTROL).unwrap_or_default();
                 let is_on = |name: &&String| on.split_whitespace().any(|word| word == name.as_str());
                 let off = names.iter().filter(|name| !is_on(name)).cloned().collect();
                 let children = self.children(entry, place)?;
@@ -349,7 +349,7 @@ impl<'p, 't> Looking<'p, 't> {
             let filter = self.performer.host().kernel().device_filter(at, &place.path);
             let filter = self.seen(kernel::Op::Read, entry, filter)?;
             devices = filter.map(|filter| filter.access.to_string());
-            let on = self.performer.content(place, "cgroup.subtree_control").unwrap_or_default();
+            let on = self.performer.content(place, SUBTREE_CONTROL).unwrap_or_default();
             controllers = on.split_whitespace().map(str::to_owned).collect();
         }
         let owners = self.owners(entry, place, &names)?;

@@ -10,8 +10,9 @@ use rustix::io::Errno;
 use settings::Version;
 use units::group_path;
 
-use crate::{UnitFiles, inverse};
+use crate::{UnitFiles, inverse, performer::SUBTREE_CONTROL};
 
+const PROCESSES: &str = "cgroup.procs";
 /// How often processes are looked at again, as they may have forked meanwhile.
 const MAX_PASSES: usize = 64;
 
@@ -124,7 +125,7 @@ impl<'h> Divided<'h> {
     fn end_all(&self, was: &Inside, then: Option<&Inside>) -> Result<(), Error> {
         self.reset(was, then)?;
         let stays = |name: &str| then.is_some_and(|then| then.groups.contains_key(name));
-        let handed = self.read("", "cgroup.subtree_control").unwrap_or_default();
+        let handed = self.read("", SUBTREE_CONTROL).unwrap_or_default();
         let mut needed = then.map(Inside::controllers).unwrap_or_default();
         // what it handed down before is not ours
         needed.extend(handed.split_whitespace().filter(|name| !was.controllers().contains(name)));
@@ -136,16 +137,14 @@ impl<'h> Divided<'h> {
             let mut below = self.host.kernel().descendants(self.at, &self.path).unwrap_or_default();
             below.sort_by_key(|path| std::cmp::Reverse(path.len()));
             for path in below {
-                let handed =
-                    self.host.kernel().read(self.at, &path, "cgroup.subtree_control").unwrap_or_default();
+                let handed = self.host.kernel().read(self.at, &path, SUBTREE_CONTROL).unwrap_or_default();
                 let own = off.iter().filter(|name| handed.split_whitespace().any(|one| one == &name[1..]));
                 let own: Vec<&str> = own.map(String::as_str).collect();
                 if !own.is_empty() {
-                    let _ =
-                        self.host.kernel().write(self.at, &path, "cgroup.subtree_control", &own.join(" "));
+                    let _ = self.host.kernel().write(self.at, &path, SUBTREE_CONTROL, &own.join(" "));
                 }
             }
-            self.write("", "cgroup.subtree_control", &off.join(" "))?;
+            self.write("", SUBTREE_CONTROL, &off.join(" "))?;
         }
         let (mut gone, main): (Vec<&String>, Vec<&String>) =
             was.groups.keys().filter(|name| !stays(name)).partition(|name| *name != MAIN);
@@ -177,7 +176,7 @@ impl<'h> Divided<'h> {
     fn hand_down(&self, inside: &Inside) -> Result<(), Error> {
         for pass in 0.. {
             self.empty("", MAIN)?;
-            let handed = self.read("", "cgroup.subtree_control").unwrap_or_default();
+            let handed = self.read("", SUBTREE_CONTROL).unwrap_or_default();
             let handed: Vec<&str> = handed.split_whitespace().collect();
             let missing = inside.controllers().into_iter().filter(|name| !handed.contains(name));
             let missing: Vec<String> = missing.map(|name| format!("+{name}")).collect();
@@ -185,12 +184,12 @@ impl<'h> Divided<'h> {
                 return Ok(());
             }
             let text = missing.join(" ");
-            let written = self.host.kernel().write(self.at, &self.path, "cgroup.subtree_control", &text);
+            let written = self.host.kernel().write(self.at, &self.path, SUBTREE_CONTROL, &text);
             match written {
                 // a child that was forked before its parent was moved
                 Err(Errno::BUSY) if pass < MAX_PASSES => {}
                 Err(errno) => {
-                    return Err(self.refused("", Some(("cgroup.subtree_control", &text)), Op::Write, errno));
+                    return Err(self.refused("", Some((SUBTREE_CONTROL, &text)), Op::Write, errno));
                 }
                 Ok(()) => {}
             }
@@ -228,12 +227,12 @@ impl<'h> Divided<'h> {
                 return Ok(());
             }
             for pid in tasks {
-                match self.host.kernel().write(self.at, &self.at_name(to), "cgroup.procs", &pid.to_string()) {
+                match self.host.kernel().write(self.at, &self.at_name(to), PROCESSES, &pid.to_string()) {
                     Ok(()) | Err(Errno::SRCH) => {}
                     Err(errno) => {
                         return Err(self.refused(
                             to,
-                            Some(("cgroup.procs", &pid.to_string())),
+                            Some((PROCESSES, &pid.to_string())),
                             Op::Move { pid },
                             errno,
                         ));

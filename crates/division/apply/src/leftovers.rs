@@ -23,6 +23,7 @@ use crate::{
     entry::{Before, Entry, devices_of, owners_of_both},
     inside, inverse,
     performer::DEVICES_V1,
+    performer::SUBTREE_CONTROL,
     performer::{Performer, name},
     record::{Affinity, Record},
     remainder::Remainder,

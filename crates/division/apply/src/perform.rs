@@ -20,7 +20,7 @@ use crate::{
     knob, membership,
     outcome::Done,
     ownership, partitions,
-    performer::{DEVICES_V1, Performer, Unread, drop_in_of_others, not_mounted, unwritable},
+    performer::{DEVICES_V1, Performer, SUBTREE_CONTROL, Unread, drop_in_of_others, not_mounted, unwritable},
     read_back::reason,
 };
 
@@ -396,12 +396,11 @@ impl<'t> Performer<'t> {
     }
 
     fn switch(&self, sign: char, place: &Place, names: &[String], entry: &Entry) -> Result<(), Error> {
-        const FILE: &str = "cgroup.subtree_control";
         let words: Vec<String> = names.iter().map(|name| format!("{sign}{name}")).collect();
         let text = words.join(" ");
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
-        let written = self.host().kernel().write(at, &place.path, FILE, &text);
-        written.map_err(|errno| self.refused(Op::Write, entry, Some(FILE), Some(&text), errno))
+        let written = self.host().kernel().write(at, &place.path, SUBTREE_CONTROL, &text);
+        written.map_err(|errno| self.refused(Op::Write, entry, Some(SUBTREE_CONTROL), Some(&text), errno))
     }
 
     fn write(

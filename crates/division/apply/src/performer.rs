@@ -20,6 +20,9 @@ use crate::{
     target::Target,
 };
 
+/// What a group of v2 hands down to the groups in it.
+pub(crate) const SUBTREE_CONTROL: &str = "cgroup.subtree_control";
+
 /// Shows what v1's `devices.allow` and `devices.deny` made of each other.
 pub(crate) const DEVICES_V1: &str = "devices.list";
 

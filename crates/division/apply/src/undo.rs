@@ -35,7 +35,7 @@ use crate::{
     made::{Inodes, remade, renamed},
     occupied::Occupied,
     originals,
-    performer::{DEVICES_V1, Performer, name},
+    performer::{DEVICES_V1, Performer, SUBTREE_CONTROL, name},
     record::{Affinity, Head, Kind, Record},
     remainder::Remainder,
     rollback::at_or_below,

@@ -90,6 +90,13 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
             }
         }
     }
+    give_defaults(&mut whole);
+    // stable: the files' order within a depth
+    whole.groups.sort_by_cached_key(|group| depth(&group.name));
+    whole
+}
+
+fn give_defaults(whole: &mut Desired) {
     let defaults = whole.defaults.clone();
     let units = whole.units();
     let in_units = whole.groups.iter().filter(|group| units.above(group).is_some());
@@ -102,9 +109,6 @@ pub(crate) fn merge(drafts: Vec<Draft>, report: &mut Report) -> Desired {
     });
     let templates = whole.templates.iter_mut().map(|template| (&mut template.demands, false));
     groups.chain(templates).for_each(|(demands, is_systemds)| give(&defaults, demands, is_systemds));
-    // stable: the files' order within a depth
-    whole.groups.sort_by_cached_key(|group| depth(&group.name));
-    whole
 }
 
 /// What was given so far: where first, whether it may be joined, and its index.

@@ -126,14 +126,7 @@ impl<'h> DropIns<'h> {
             }
             let mut section = String::new();
             if let Some(groups) = inside_of(place, &inside, &by_group) {
-                if seen.is_some_and(|seen| {
-                    seen.delegates && seen.text.as_deref().and_then(Inside::of_text).is_none()
-                }) {
-                    problems.push(divides_itself(home, unit));
-                }
-                if let Some(why) = seen.and_then(|seen| seen.undividable.as_ref()) {
-                    problems.push(not_divided(home, unit, why));
-                }
+                problems.extend(not_dividable(home, unit, seen));
                 let (own, groups) = groups.lines(&|name| seen.is_none_or(|seen| seen.knows(name)));
                 lines.extend(own);
                 section = groups;
@@ -363,29 +356,24 @@ fn above(place: &Place) -> Option<Place> {
     Some(Place { path: group_path::parent(&place.path)?.to_owned(), ..place.clone() })
 }
 
-fn divides_itself(home: &Home<'_>, unit: &Spanned<UnitName>) -> Problem {
-    let show = Command::new("systemctl show --property=Delegate,DropInPaths").arg(unit.value.as_str());
-    Problem::Value {
-        group: home.group.name.to_string(),
-        message: format!(
-            "{} divides its group itself (Delegate=), so there can be no other groups in it",
-            unit.value
+/// Why there can be no groups in a unit's.
+fn not_dividable(home: &Home<'_>, unit: &Spanned<UnitName>, seen: Option<&SeenUnit>) -> Option<Problem> {
+    let seen = seen?;
+    let name = &unit.value;
+    let is_ours = seen.text.as_deref().and_then(Inside::of_text).is_some();
+    let (message, hint) = match &seen.undividable {
+        _ if seen.delegates && !is_ours => (
+            format!("{name} divides its group itself (Delegate=), so there can be no other groups in it"),
+            "limit it as a whole",
         ),
-        origin: unit.origin.clone(),
-        hint: Some(format!("limit it as a whole; {show} shows who says so")),
-    }
-}
-
-fn not_divided(home: &Home<'_>, unit: &Spanned<UnitName>, why: &str) -> Problem {
-    Problem::Value {
-        group: home.group.name.to_string(),
-        message: format!(
-            "this systemd could not start {} again once it is divided: it has {why}",
-            unit.value
+        Some(why) => (
+            format!("this systemd could not start {name} again once it is divided: it has {why}"),
+            "limit it as a whole; systemd can from version 254 on (DelegateSubgroup=)",
         ),
-        origin: unit.origin.clone(),
-        hint: Some("limit it as a whole; systemd can from version 254 on (DelegateSubgroup=)".to_owned()),
-    }
+        None => return None,
+    };
+    let (group, origin) = (home.group.name.to_string(), unit.origin.clone());
+    Some(Problem::Value { group, message, origin, hint: Some(hint.to_owned()) })
 }
 
 fn is_write_to(step: &Step, place: &Place) -> bool {

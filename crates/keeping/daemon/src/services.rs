@@ -1,15 +1,14 @@
 //! Groups in services: systemd removes them when a service stops, and makes none when it starts. A thread looks once a second for
-//! services that run without, and makes them as the service's drop-in file says.
+//! services that run without, and makes them as the service's drop-in file says; where the layout divides none, it sleeps.
 
 use std::{collections::BTreeMap, os::unix::net::UnixStream, time::Duration};
 
 use apply::{Divided, Running, State, System as _, Target};
 use kernel::{Host, Real};
 use plan::{Inside, Place};
-use rustix::event::{PollFd, PollFlags, poll};
 use tracing::{error, info};
 
-use crate::{Error, division, failure_log::FailureLog, timespec::timespec, worker::Worker};
+use crate::{Error, division, failure_log::FailureLog, history_events, worker::Worker};
 
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -30,13 +29,16 @@ fn run(state: &State, stopped: &UnixStream) {
     let mut keeper = Keeper { host, state, known: None, services: Vec::new(), made: BTreeMap::new() };
     let mut failures =
         FailureLog::new("groups in services are not made", "groups in services are made again");
+    let events = history_events::watch(state).ok();
     loop {
-        match keeper.look() {
+        let looked = keeper.look();
+        let sleeps = looked.is_ok() && keeper.services.is_empty() && events.is_some();
+        match looked {
             Ok(()) => failures.succeeded(),
             Err(why) => failures.fail(why),
         }
-        let mut fds = [PollFd::new(stopped, PollFlags::IN)];
-        if poll(&mut fds, Some(&timespec(EVERY))).is_ok_and(|ready| ready > 0) {
+        let time = (!sleeps).then_some(EVERY);
+        if history_events::is_stopped_within(stopped, events.as_ref(), time) {
             return;
         }
     }

@@ -127,7 +127,7 @@ impl Past<'_> {
         off: &BTreeMap<Place, BTreeSet<String>>,
     ) -> (BTreeSet<String>, BTreeMap<String, String>) {
         let on = |place: &Place| -> BTreeSet<String> {
-            let text = self.performer.content(place, "cgroup.subtree_control").unwrap_or_default();
+            let text = self.performer.content(place, SUBTREE_CONTROL).unwrap_or_default();
             text.split_whitespace().map(str::to_owned).collect()
         };
         let Some(at) = self.performer.at(place).filter(|_| stays(place)) else { return Default::default() };

@@ -53,7 +53,7 @@ impl Steps<'_> {
                 Some((place.clone(), file.clone(), plan::target_key(file, text).to_owned()))
             }
             Action::EnableControllers { place, .. } | Action::DisableControllers { place, .. } => {
-                Some((place.clone(), "cgroup.subtree_control".to_owned(), String::new()))
+                Some((place.clone(), SUBTREE_CONTROL.to_owned(), String::new()))
             }
             _ => None,
         };

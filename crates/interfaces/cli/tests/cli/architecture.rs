@@ -195,7 +195,7 @@ pub fn rust_files(of_crate: &Path, folder: &str) -> Vec<(String, String)> {
 }
 
 /// What a file is for belongs in its row. The number only falls: lower it with each name that goes.
-const NAMES_OF_FILES: usize = 612;
+const NAMES_OF_FILES: usize = 608;
 
 fn names_of_files(sources: &[(String, String)]) -> Result<(), String> {
     let sides = settings::all().flat_map(|setting| [&setting.v1, &setting.v2]);

@@ -12,7 +12,7 @@ use apply::{Measured, Says};
 use layout::Latency;
 use tracing::warn;
 
-use super::is_stopped_within;
+use crate::history_events::is_stopped_within;
 use crate::{
     failure_log::FailureLog,
     latency::{Answer, Error, Source},

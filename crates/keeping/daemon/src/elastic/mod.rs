@@ -27,22 +27,13 @@ mod controller;
 
 mod alone;
 
-use std::{
-    collections::BTreeMap,
-    os::{
-        fd::{AsFd, OwnedFd},
-        unix::net::UnixStream,
-    },
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, os::unix::net::UnixStream, sync::Arc, time::Duration};
 
 use apply::{Controller as Said, Resizing, State};
 use kernel::{Host, Real};
-use rustix::event::{PollFd, PollFlags, poll};
 use tracing::{info, warn};
 
-use crate::{Counters, Error, failure_log::FailureLog, history_events, timespec::timespec, worker::Worker};
+use crate::{Counters, Error, failure_log::FailureLog, history_events, worker::Worker};
 pub use alone::{Resized, Resizer};
 use controller::{Controller, End};
 use latencies::Latencies;
@@ -84,7 +75,7 @@ fn run(state: &State, counters: &Counters, stopped: &UnixStream) {
                 failures.fail(why);
             }
         }
-        if is_stopped_within(stopped, events.as_ref(), time) {
+        if history_events::is_stopped_within(stopped, events.as_ref(), time) {
             return;
         }
     }
@@ -130,15 +121,4 @@ fn idle(resizing: &mut Option<Resizing>) -> End {
         info!("no layout in effect has elastic groups");
     }
     End::Nothing
-}
-
-/// Waits for the time, or without one until the history changes. True at the daemon's end.
-fn is_stopped_within(stopped: &UnixStream, events: Option<&OwnedFd>, time: Option<Duration>) -> bool {
-    let time = time.map(timespec);
-    let changes = events.map_or(stopped.as_fd(), AsFd::as_fd);
-    let mut both = [PollFd::new(stopped, PollFlags::IN), PollFd::from_borrowed_fd(changes, PollFlags::IN)];
-    let _ = poll(&mut both, time.as_ref()); // interrupted: it looks once more
-    let is_stopped = !both[0].revents().is_empty();
-    events.into_iter().for_each(history_events::drain);
-    is_stopped
 }
