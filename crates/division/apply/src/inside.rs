@@ -1,7 +1,5 @@
-//! Groups in the group of a service, as its drop-in file has them ([`plan::Inside`]): made while the service runs, and ended. What is
-//! there already stays as it is, so that both can be done again.
-
-use std::path::Path;
+//! Groups in the group of a service, as its drop-in file has them ([`plan::Inside`]): made while the service runs, and
+//! removed. Both can be repeated.
 
 use kernel::{Error, GroupName, Hierarchy, Host, Op, Seat};
 use layout::UnitName;
@@ -10,7 +8,7 @@ use rustix::io::Errno;
 use settings::Version;
 use units::group_path;
 
-use crate::{UnitFiles, inverse, performer::SUBTREE_CONTROL};
+use crate::{UnitFiles, inverse, performer::SUBTREE_CONTROL, unit_files::has_own_file};
 
 const PROCESSES: &str = "cgroup.procs";
 /// How often processes are looked at again, as they may have forked meanwhile.
@@ -36,12 +34,8 @@ pub fn running_services(
         return is_there.then(|| (unit.to_owned(), place.clone())).into_iter().collect();
     };
     let above = group_path::parent(&place.path).unwrap_or_default();
-    let has_own = |name: &str| {
-        let own = |transient| files.read(Path::new(&plan::drop_in(name, transient)));
-        [false, true].into_iter().any(|transient| own(transient).is_some())
-    };
     let mut names = host.kernel().children(at, above).unwrap_or_default();
-    names.retain(|name| template.fits(name) && !has_own(name));
+    names.retain(|name| template.fits(name) && !has_own_file(files, name));
     let service = |name: String| {
         let path = group_path::join(above, &name);
         (name, Place { path, ..place.clone() })

@@ -22,6 +22,7 @@ use crate::{
     leftovers::{foresee, leftovers, lists_behind, of_partition, widen},
     membership::{Membership, is_chosen, may_leave, outsiders},
     observe::{hierarchies, observe, observe_all_owners},
+    unit_files::has_own_file,
 };
 
 /// What has to be done for a configuration on this machine as it is now: looks at what the planner needs, and plans.
@@ -81,10 +82,7 @@ fn limited_by_template(target: Target<'_>, desired: &Desired, plan: &Plan) -> BT
     let patterns: Vec<UnitName> =
         templates.filter_map(|(_, unit)| UnitName::of_file_name(unit.as_str()).ok()).collect();
     let files = target.system.unit_files();
-    let has_own = |unit: &UnitName| {
-        let own = |transient| files.read(Path::new(&plan::drop_in(unit.as_str(), transient)));
-        [false, true].into_iter().any(|transient| own(transient).is_some())
-    };
+    let has_own = |unit: &UnitName| has_own_file(files, unit.as_str());
     let later = units().filter(|(_, unit)| {
         !unit.is_template() && patterns.iter().any(|pattern| pattern.fits(unit.as_str())) && !has_own(unit)
     });

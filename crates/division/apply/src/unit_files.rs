@@ -359,6 +359,12 @@ fn undividable(unit: &systemd::Unit) -> Option<String> {
     }
 }
 
+/// Has the unit a drop-in file of ours, and not only its template?
+pub(crate) fn has_own_file(files: &dyn UnitFiles, unit: &str) -> bool {
+    let own = |transient| files.read(Path::new(&plan::drop_in(unit, transient)));
+    [false, true].into_iter().any(|transient| own(transient).is_some())
+}
+
 /// With the units that are loaded of each template.
 fn with_instances(units: &[String]) -> Result<Vec<String>, Error> {
     let templates = units.iter().filter_map(|unit| {

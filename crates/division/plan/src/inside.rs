@@ -1,6 +1,6 @@
 //! Groups in the group of a service, for some of its processes: what our drop-in file says of them, in a section that systemd
-//! skips (systemd.unit(5): "X-"). The file is their one place on the disk: who writes it, and whoever starts the service after, makes
-//! them as it says.
+//! skips (systemd.unit(5): "X-"). Nothing else on the disk describes them: apply makes them when
+//! it writes the file, and the daemon makes them again at each start of the service.
 
 use std::collections::{BTreeMap, BTreeSet};
 

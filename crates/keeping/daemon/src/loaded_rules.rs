@@ -163,7 +163,7 @@ impl LoadedRules {
         targets.into_iter().any(|target| target.within.is_some())
     }
 
-    /// Are processes to be looked at again, though nothing tells of them: for their titles, or as their unit's groups come after them?
+    /// Must processes be checked again without an event: for their titles, or because their unit's groups are made after they start?
     pub fn looks_again(&self) -> bool {
         self.ask_for_titles() || (0..self.read.len()).any(|rule| self.is_in_unit(rule))
     }

@@ -1,6 +1,6 @@
-//! Which processes are judged again, and when, where a rule asks for their title: a process gives itself another one whenever it
-//! likes, and the kernel tells nobody. A worker of a database does so right after its birth, so the first looks come soon; later
-//! ones are rare, and rarer the more processes there are. Judges nobody.
+//! Which processes are judged again, and when, where a rule asks for their title: the kernel sends no event when a process changes
+//! it. A worker of a database sets its title right after the fork, so the first checks come soon; later ones are rare, and rarer the
+//! more processes there are. Judges nobody.
 
 use std::{
     collections::{BTreeMap, HashMap},
