@@ -46,6 +46,12 @@ fn spread(scene: &mut Scene) {
         at_work.len() == BACKENDS && at_work.iter().all(|task| task["last_cpu"] == 0)
     });
     scene.ok("set {g} cpuset.cpus=0-1");
+    // what a picture tells of the looks before it
+    let on_second = |picture: &Value| of_clients(picture).into_iter().find(|task| task["last_cpu"] == 1);
+    let moved = watch.until("a backend on CPU 1", |picture| on_second(picture).is_some());
+    let moved = on_second(&moved).unwrap();
+    let trail: Vec<u64> = moved["cpus_before"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+    assert!(trail.contains(&0) && trail.iter().all(|cpu| *cpu < 2), "{moved}");
     let after = watch.until("backends at work on both CPUs", |picture| {
         let at_work = at_work(picture);
         let cpus: BTreeSet<u64> = at_work.iter().filter_map(|task| task["last_cpu"].as_u64()).collect();
@@ -56,21 +62,21 @@ fn spread(scene: &mut Scene) {
 
     let pids = |picture| at_work(picture).iter().map(|task| task["pid"].as_u64()).collect::<BTreeSet<_>>();
     assert_eq!(pids(&before), pids(&after), "the same backends");
-    // what the last picture tells of the looks before it
-    let moved = at_work(&after).into_iter().find(|task| task["last_cpu"] == 1).unwrap();
-    let trail: Vec<u64> = moved["cpus_before"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
-    assert!(trail.contains(&0) && trail.iter().all(|cpu| *cpu < 2), "{moved}");
 }
 
-/// The backends of the clients that ran since the look before: PostgreSQL's own processes do so, too, now and then.
-fn at_work(picture: &Value) -> Vec<Value> {
-    let tasks = picture["tasks"].as_array().unwrap().iter();
-    let serves_client = |task: &Value| {
+/// The backends of the clients: PostgreSQL's own processes work, too, now and then.
+fn of_clients(picture: &Value) -> Vec<Value> {
+    let serves_client = |task: &&Value| {
         let title = fs::read_to_string(format!("/proc/{}/cmdline", task["pid"])).unwrap_or_default();
         title.starts_with("postgres: rf postgres")
     };
-    let is_at_work = |task: &&Value| task["state"] == "R" && task["running"].as_f64().is_some();
-    tasks.filter(is_at_work).filter(|task| serves_client(task)).cloned().collect()
+    picture["tasks"].as_array().unwrap().iter().filter(serves_client).cloned().collect()
+}
+
+/// Those that ran since the look before.
+fn at_work(picture: &Value) -> Vec<Value> {
+    let is_at_work = |task: &Value| task["state"] == "R" && task["running"].as_f64().is_some();
+    of_clients(picture).into_iter().filter(is_at_work).collect()
 }
 
 /// A cluster whose processes are all in the scene's group; gone when dropped.

@@ -52,10 +52,15 @@ impl Theirs {
         let children = fs::read_to_string(path)?;
         let family = children.split_whitespace().map(str::parse).collect::<Result<Vec<u32>, _>>()?;
         let family = std::iter::once(self.postmaster).chain(family);
-        let groups = family.map(|pid| match fs::read_to_string(format!("/proc/{pid}/cgroup")) {
-            // a worker that ended meanwhile
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            read => Ok(Some((pid, read?))),
+        let groups = family.map(|pid| {
+            let read = |name: &str| match fs::read_to_string(format!("/proc/{pid}/{name}")) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+                read => read.map(Some),
+            };
+            let groups = read("cgroup")?;
+            // one that ended meanwhile is in the root group, and has no command line, until its parent has waited for it
+            let is_there = read("cmdline")?.is_some_and(|command| !command.is_empty());
+            Ok::<_, Failed>(groups.filter(|_| is_there).map(|groups| (pid, groups)))
         });
         groups.filter_map(Result::transpose).collect()
     }

@@ -13,6 +13,7 @@ const ALONE: &[&str] = &[
     "refused: a cpuset can't take a CPU that a sibling has for itself",
     "swap::",
     "reference: cgset -r cpuset.cpu_exclusive",
+    "real_time_groups_have_a_budget_and_cpus_of_their_own",
     // they show all groups of a hierarchy
     "reference: cgsnapshot ",
     // exclusive CPUs of this machine, planned only: of no group that is there
