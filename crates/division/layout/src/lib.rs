@@ -71,7 +71,7 @@ pub use pattern::{Code, NamePattern, Part, PatternError};
 pub use people::{Account, Mode, Person};
 pub use reader::did_you_mean;
 pub use reading::{Grammar, Reading, read, read_cgconfig, read_cgconfigs, read_cgrules, read_toml};
-pub use role::Role;
+pub use role::{Role, command_words};
 pub use rule::{Controllers, Rule, Subsystem, Target};
 pub use scheduled::{Overlay, Schedule};
 pub use schema::schema;

@@ -124,20 +124,28 @@ impl Role {
         ROLES.iter().position(|row| row.name == name).map(Role)
     }
 
-    /// The role of a process by its executable's path and its command line, words parted by spaces.
-    pub fn of(executable: &[u8], command: &str) -> Option<Role> {
+    /// The role of a process by its executable's path and its command line as `/proc/PID/cmdline` has it.
+    pub fn of(executable: &[u8], command: &[u8]) -> Option<Role> {
         let program = executable.rsplit(|byte| *byte == b'/').next()?;
         let is_any = |names: &[&str]| names.iter().any(|name| name.as_bytes() == program);
-        if is_any(&POSTGRESQL) {
-            return postgresql(command);
-        }
-        is_any(&ORACLE).then(|| oracle(command)).flatten()
+        let title = match () {
+            () if is_any(&POSTGRESQL) => postgresql,
+            () if is_any(&ORACLE) => oracle,
+            () => return None,
+        };
+        title(&command_words(command))
     }
 
     /// As layouts have it.
     pub fn name(self) -> &'static str {
         ROLES[self.0].name
     }
+}
+
+/// A command line with its words parted by spaces.
+pub fn command_words(command: &[u8]) -> String {
+    let command = command.strip_suffix(b"\0").unwrap_or(command);
+    String::from_utf8_lossy(command).replace('\0', " ")
 }
 
 impl fmt::Display for Role {
@@ -215,7 +223,7 @@ mod tests {
     use super::*;
 
     fn role(program: &str, command: &str) -> &'static str {
-        Role::of(program.as_bytes(), command).map_or("none", Role::name)
+        Role::of(program.as_bytes(), command.as_bytes()).map_or("none", Role::name)
     }
 
     #[test]

@@ -5,7 +5,7 @@ pub struct Study {
     pub text: &'static str,
 }
 
-pub const STUDIES: [Study; 13] = [
+pub const STUDIES: [Study; 14] = [
     Study { name: "tour", text: include_str!("../../../../studies/tour.toml") },
     Study { name: "aa", text: include_str!("../../../../studies/aa.toml") },
     Study { name: "s1-consolidation", text: include_str!("../../../../studies/s1-consolidation.toml") },
@@ -17,6 +17,7 @@ pub const STUDIES: [Study; 13] = [
     Study { name: "s3", text: include_str!("../../../../studies/s3.toml") },
     Study { name: "s4", text: include_str!("../../../../studies/s4.toml") },
     Study { name: "s5", text: include_str!("../../../../studies/s5.toml") },
+    Study { name: "s6-roles", text: include_str!("../../../../studies/s6-roles.toml") },
     Study { name: "elastic", text: include_str!("../../../../studies/elastic.toml") },
     Study { name: "elastic-wakeups", text: include_str!("../../../../studies/elastic-wakeups.toml") },
 ];

@@ -1,7 +1,7 @@
 //! Does a process fit, and if not, in what? Numbers are compared before anything else is read, and a relative, an
 //! environment or a command line is read only if everything before it fits.
 
-use layout::{Condition, Role};
+use layout::{Condition, Role, command_words};
 use system::NoProcess;
 
 use crate::{
@@ -86,10 +86,10 @@ fn any(inner: &[Fit], process: &mut dyn Facts) -> Result<bool, NoProcess> {
 
 fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, NoProcess> {
     Ok(match condition {
-        Condition::Command(expression) => expression.is_in(&words(process.command()?)),
+        Condition::Command(expression) => expression.is_in(&command_words(process.command()?)),
         Condition::Role(roles) => {
             let executable = process.program()?.executable.to_vec();
-            Role::of(&executable, &words(process.command()?)).is_some_and(|role| roles.contains(&role))
+            Role::of(&executable, process.command()?).is_some_and(|role| roles.contains(&role))
         }
         Condition::Environment { name, value } => {
             let variables = process.environment()?.unwrap_or_default();
@@ -116,12 +116,6 @@ fn holds(condition: &Condition, process: &mut dyn Facts) -> Result<bool, NoProce
         | Condition::Any(_)
         | Condition::Not(_) => false,
     })
-}
-
-/// A command line with its words parted by spaces.
-fn words(command: &[u8]) -> String {
-    let command = command.strip_suffix(b"\0").unwrap_or(command);
-    String::from_utf8_lossy(command).replace('\0', " ")
 }
 
 /// A relative that is gone, or can't be seen from here, runs nothing.

@@ -318,8 +318,9 @@ fn oltp(driver: &Driver) -> Option<Driver> {
         memory: pgbench.shared_buffers.clone(),
         ..Oltp::default()
     };
-    // the user's own server can't be replaced
-    (pgbench.dsn.is_none() && pgbench.pid.is_none()).then_some(Driver::Oltp(oltp))
+    // the user's own server can't be replaced, nor what only PostgreSQL has
+    let is_plain = pgbench.partitions == 0 && pgbench.settings.is_empty() && pgbench.roles.is_empty();
+    (is_plain && pgbench.dsn.is_none() && pgbench.pid.is_none()).then_some(Driver::Oltp(oltp))
 }
 
 fn cyclic(driver: &Driver) -> Option<Driver> {
@@ -381,7 +382,10 @@ mod tests {
         assert_eq!(oltp(&Driver::Pgbench(requested.clone())), Some(Driver::Oltp(expected)));
         for other in [
             Pgbench { script: "select 1;".to_owned(), ..requested.clone() },
-            Pgbench { dsn: Some("host=db".to_owned()), ..requested },
+            Pgbench { dsn: Some("host=db".to_owned()), ..requested.clone() },
+            Pgbench { partitions: 4, ..requested.clone() },
+            Pgbench { settings: [("jit".to_owned(), "off".to_owned())].into(), ..requested.clone() },
+            Pgbench { roles: [("postgresql.io".to_owned(), "io".to_owned())].into(), ..requested },
         ] {
             assert_eq!(oltp(&Driver::Pgbench(other)), None);
         }

@@ -73,6 +73,15 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
+/// A server whose processes have groups by their roles. Who calls moves them.
+#[derive(Debug, Clone, Copy)]
+pub struct Divided<'d> {
+    /// Its first process, which starts all others.
+    pub server: u32,
+    /// Role → group; processes of other roles stay where they began.
+    pub roles: &'d BTreeMap<String, String>,
+}
+
 /// A workload's program.
 pub trait Driver: Send {
     /// The programs that it needs and their versions, for the record.
@@ -124,6 +133,11 @@ pub trait Driver: Send {
     /// into the workload's group, asks again until there is no new one, and puts them back at the end.
     fn running_server(&self) -> Vec<u32> {
         Vec::new()
+    }
+
+    /// A running server of the workload's own whose processes have groups by their roles.
+    fn divided(&self) -> Option<Divided<'_>> {
+        None
     }
 
     /// Ends whatever runs and removes what was made outside the site's directory. Also after errors.

@@ -31,7 +31,7 @@ pub mod drivers; // tools, and which driver a workload has
 pub use built_in::{BuiltIn, Workload};
 pub use cpu::{Cpu, CpuReport, main_cpu};
 pub use cyclic::{Cyclic, CyclicReport, main_cyclic};
-pub use driver::{Driver, Launch, Outcome, Site, Span, Timing};
+pub use driver::{Divided, Driver, Launch, Outcome, Site, Span, Timing};
 pub use error::Error;
 pub use failure::Failure;
 pub use loads::{Load, LoadReport, main_load};

@@ -283,9 +283,8 @@ fn confined() {
 fn role_and_place(world: &World, pid: u32) -> Option<(Role, String)> {
     let role = || {
         let executable = fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-        let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        let words = String::from_utf8_lossy(&words).trim_end_matches('\0').replace('\0', " ");
-        Role::of(executable.as_os_str().as_encoded_bytes(), &words)
+        let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        Role::of(executable.as_os_str().as_encoded_bytes(), &command)
     };
     let before = role()?;
     let place = world.place(pid)?;

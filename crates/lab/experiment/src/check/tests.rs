@@ -277,6 +277,47 @@ fn memory_is_placed_on_nodes_that_can_be_read() {
 }
 
 #[test]
+fn a_server_of_the_labs_own_has_settings_and_roles_that_it_can_have() {
+    let with = |options: &str| {
+        let server = format!("driver = \"pgbench\"\n{options}");
+        let text = RIGHT.replace("driver = \"cpu\"\nthreads = \"{one}\"", &server);
+        wrong(&text.replace("load.rate", "load.tps").replace("options.load.threads", "options.load.clients"))
+    };
+    for right in [
+        "roles.postgresql.autovacuum = \"server\"",
+        "roles = { \"postgresql.walwriter\" = \"server\" }\npartitions = 4",
+        "settings = { autovacuum_naptime = \"1s\", jit = false, random_page_cost = 1.1 }",
+        "settings.auto_explain.log_min_duration = 5",
+    ] {
+        assert_eq!(with(right), "", "{right}");
+    }
+    for (mistake, said) in [
+        (
+            "roles.postgresql.autovacum = \"server\"",
+            "PostgreSQL has no processes with the role 'postgresql.autovacum'",
+        ),
+        ("roles.postgresql.autovacum = \"server\"", "did you mean postgresql.autovacuum?"),
+        ("roles.oracle.job = \"server\"", "PostgreSQL has no processes with the role 'oracle.job'"),
+        ("roles.postgresql.io = \"sever\"", "there is no group 'sever'"),
+        ("dsn = \"host=db\"\nroles.postgresql.io = \"server\"", "'roles' is for a server of the lab's own"),
+        ("dsn = \"host=db\"\nsettings.jit = \"off\"", "'settings' is for a server of the lab's own"),
+        ("dsn = \"host=db\"\npartitions = 2", "'partitions' is for a server of the lab's own"),
+        ("settings.shared_buffers = \"1GB\"", "the option shared-buffers decides it"),
+        ("settings.Port = 1", "the lab itself gives Port"),
+        ("settings.\"a b\" = 1", "\"a b\" is no setting of PostgreSQL"),
+        ("partitions = 1001", "partitions 1001 is out of range"),
+    ] {
+        assert!(with(mistake).contains(said), "{mistake}:\n{}", with(mistake));
+    }
+    let text = RIGHT.replace(
+        "driver = \"read\"\ndevice = \"disk\"",
+        "driver = \"pgbench\"\nroles.postgresql.io = \"server\"",
+    );
+    let said = wrong(&text);
+    assert!(said.contains("roles need the server's own group"), "{said}");
+}
+
+#[test]
 fn what_is_wrong_with_a_workload_is_not_told_of_each_condition_again() {
     let said = wrong(
         &RIGHT

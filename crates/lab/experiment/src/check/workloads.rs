@@ -2,14 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use layout::Diagnostic;
+use layout::{Diagnostic, Role};
 use units::NodeSet;
 
 use super::{Check, keys, near};
 use crate::{
-    file::{Driver, Workload},
+    file::{Driver, Pgbench, Workload},
     options,
 };
+
+/// Settings of a server that the lab itself gives, and the option that they follow, if any.
+const OF_THE_LAB: [(&str, Option<&str>); 7] = [
+    ("shared_buffers", Some("shared-buffers")),
+    ("max_connections", Some("clients")),
+    ("data_directory", None),
+    ("listen_addresses", None),
+    ("port", None),
+    ("unix_socket_directories", None),
+    ("external_pid_file", None),
+];
 
 impl Check<'_> {
     pub(super) fn workloads(&mut self) {
@@ -32,7 +43,7 @@ impl Check<'_> {
             }
         }
         self.conditions_named(path, &workload.conditions);
-        self.driver(path, &workload.driver);
+        self.driver(path, workload.group.as_deref(), &workload.driver);
     }
 
     /// What a condition's options make of the drivers. What is wrong with a workload itself is reported there alone.
@@ -44,11 +55,13 @@ impl Check<'_> {
                     Err(error) => self.error_at_key(&path, error.reason, None),
                     Ok(Some(driver)) => {
                         let before = std::mem::take(&mut self.found);
-                        if let Some(of) = self.experiment.workload.get(name) {
-                            self.driver(&path, &of.driver);
+                        let of = self.experiment.workload.get(name);
+                        let group = of.and_then(|of| of.group.as_deref());
+                        if let Some(of) = of {
+                            self.driver(&path, group, &of.driver);
                         }
                         let of_workload = std::mem::take(&mut self.found);
-                        self.driver(&path, &driver);
+                        self.driver(&path, group, &driver);
                         let is_new =
                             |one: &Diagnostic| of_workload.iter().all(|of| of.message != one.message);
                         let new = std::mem::replace(&mut self.found, before);
@@ -63,8 +76,11 @@ impl Check<'_> {
         }
     }
 
-    fn driver(&mut self, path: &str, driver: &Driver) {
+    fn driver(&mut self, path: &str, group: Option<&str>, driver: &Driver) {
         self.ranges(path, driver);
+        if let Driver::Pgbench(pgbench) = driver {
+            self.server(path, group, pgbench);
+        }
         for (option, text) in driver.clone().counts() {
             self.threads(&format!("{path}.{option}"), text);
         }
@@ -79,6 +95,46 @@ impl Check<'_> {
         {
             let hint = Some("command = [\"true\"]".to_owned());
             self.error_at_key(path, "no command is named".to_owned(), hint);
+        }
+    }
+
+    /// What only a server of the lab's own can have, and in which groups its processes are.
+    fn server(&mut self, path: &str, group: Option<&str>, pgbench: &Pgbench) {
+        let theirs = pgbench.dsn.is_some();
+        let given = [
+            ("partitions", pgbench.partitions > 0),
+            ("settings", !pgbench.settings.is_empty()),
+            ("roles", !pgbench.roles.is_empty()),
+        ];
+        for (key, _) in given.into_iter().filter(|(_, is_given)| theirs && *is_given) {
+            let hint = Some("leave out dsn, or let a layout divide that server".to_owned());
+            let path = format!("{path}.{key}");
+            self.error_at_key(&path, format!("'{key}' is for a server of the lab's own"), hint);
+        }
+        for name in pgbench.settings.keys() {
+            let path = format!("{path}.settings.{name}");
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.".contains(&byte);
+            if name.is_empty() || !name.bytes().all(plain) {
+                self.error_at_key(&path, format!("{name:?} is no setting of PostgreSQL"), None);
+            }
+            if let Some((_, option)) = OF_THE_LAB.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+                let hint = option.map(|option| format!("the option {option} decides it"));
+                self.error_at_key(&path, format!("the lab itself gives {name}"), hint);
+            }
+        }
+        if group.is_none() && !pgbench.roles.is_empty() {
+            let hint = Some("group = \"…\" names where all other processes are".to_owned());
+            self.error_at_key(&format!("{path}.roles"), "roles need the server's own group".to_owned(), hint);
+        }
+        for (role, group) in &pgbench.roles {
+            let path = format!("{path}.roles.{role}");
+            if !role.starts_with("postgresql.") || Role::new(role).is_none() {
+                let all = Role::all().map(|(name, _)| name);
+                let known: Vec<&str> = all.filter(|name| name.starts_with("postgresql.")).collect();
+                let hint = Some(near(role, &known));
+                self.error_at_key(&path, format!("PostgreSQL has no processes with the role '{role}'"), hint);
+            }
+            self.one_of(&path, "group", group, self.experiment.group.keys().map(String::as_str));
         }
     }
 

@@ -1,5 +1,7 @@
 //! Which program a workload is, with its options.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +91,13 @@ pub struct Pgbench {
     pub dsn: Option<String>,
     /// The running server's postmaster, if it is to be moved into the workload's group.
     pub pid: Option<u32>,
+    /// `--partitions` of its largest table, each of which autovacuum takes for a table of its own.
+    pub partitions: u32,
+    /// Settings of the lab's own server, by name (`autovacuum_naptime = "1s"`).
+    pub settings: BTreeMap<String, String>,
+    /// Role of processes of the lab's own server, as a layout names it (`postgresql.autovacuum`), and the group that they
+    /// are moved into as they are seen, within a moment of their start; all others stay in `group`.
+    pub roles: BTreeMap<String, String>,
 }
 
 impl Default for Pgbench {
@@ -103,6 +112,9 @@ impl Default for Pgbench {
             shared_buffers: "128MB".to_owned(),
             dsn: None,
             pid: None,
+            partitions: 0,
+            settings: BTreeMap::new(),
+            roles: BTreeMap::new(),
         }
     }
 }

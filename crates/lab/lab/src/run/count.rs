@@ -197,7 +197,7 @@ impl Runner<'_> {
         loop {
             let over = if commands.are_over() { to } else { Instant::now() + LOOK };
             let event = events.peek().map_or(over, |(at, _)| *at);
-            self.nap(over.min(event).min(beats.next()))?;
+            self.nap(cell, over.min(event).min(beats.next()))?;
             if let Some((_, event)) = events.next_if(|(at, _)| *at <= Instant::now()) {
                 let begun = Instant::now();
                 let (settings, _) = self.set(&event.settings)?;

@@ -11,6 +11,7 @@ mod bystanders; // the machine's other programs
 mod devices; // loop devices, mounts, swap
 mod exclusive; // CPUs of a group's own
 mod relocate;
+mod roles; // processes of a server in groups by their roles
 mod substitute; // built-in drivers in place of missing tools // the user's processes into groups and back
 
 mod elapsed; // times of a run
@@ -214,6 +215,7 @@ fn prepare_and_run(
         homes: Vec::new(),
         bystanders: Bystanders { may_move: begun.move_others, moved: None },
         isolated: Vec::new(),
+        seen: roles::Seen::default(),
         journal,
         results: None,
     };

@@ -15,6 +15,7 @@ use super::{
     elastic::{self, ElasticGroups},
     isolated_place, isolation,
     journal::{Home, Journal, Relocation},
+    roles,
     sampling::{Samples, Sampling},
     shared_cpus::SharedCpus,
 };
@@ -95,6 +96,8 @@ pub(crate) struct Runner<'b> {
     pub bystanders: Bystanders,
     /// What is set of the machine's knobs, as CPUs are isolated.
     pub isolated: Vec<isolated_place::Place>,
+    /// Processes of servers that are divided by role, in the present run.
+    pub seen: roles::Seen,
     pub journal: &'b mut Journal,
     /// The directory of the results, once it is made.
     pub results: Option<Arc<OwnDirectory>>,
@@ -141,6 +144,7 @@ impl Runner<'_> {
         self.others_away(closed, &together, &mut run)?;
         self.isolate(wanted, &together, &mut run)?;
         let resizing = elastic.map(ElasticGroups::start).transpose()?;
+        self.seen = roles::Seen::default();
         self.start(cell)?;
         let mut samples = Samples::default();
         let (steady, warm_up) = self.warm_up(cell, &mut samples)?;
@@ -185,12 +189,13 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Sleeps until then.
-    pub(super) fn nap(&self, until: Instant) -> Result<(), Error> {
+    /// Sleeps until then, but for a look at processes that come and go.
+    pub(super) fn nap(&mut self, cell: CellOf<'_>, until: Instant) -> Result<(), Error> {
         loop {
             if self.context.stop.is_set() {
                 return Err(workloads::Error::Interrupted.into());
             }
+            self.divide(cell)?;
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(());

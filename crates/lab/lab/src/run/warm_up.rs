@@ -29,7 +29,7 @@ impl Runner<'_> {
         // a workload with a clock of its own begins when the warm-up is over
         let mut look = begun + if own_clock { self.context.lengths.warm_up } else { LOOK };
         loop {
-            self.nap(look.min(beats.next()))?;
+            self.nap(cell, look.min(beats.next()))?;
             beats.take(self.context.host, &mut self.meters.sampling, samples)?;
             let now = Instant::now();
             if now < look {

@@ -10,6 +10,7 @@ mod experiments;
 mod gates;
 mod oltp;
 mod real;
+mod roles;
 mod tools;
 mod workloads;
 

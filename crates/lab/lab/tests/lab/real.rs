@@ -15,7 +15,7 @@ use lab::LoopDevice;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
-use crate::{borrowed, conditions, division::Cgroupfs, drivers, experiments, gates, oltp, tools, workloads};
+use crate::{borrowed, conditions, division::Cgroupfs, drivers, experiments, gates, oltp, roles, tools, workloads};
 
 pub type Tested = Result<(), Failed>;
 pub type Test = fn() -> Tested;
@@ -38,6 +38,7 @@ pub fn run() -> ExitCode {
         .chain(experiments::tests())
         .chain(conditions::tests())
         .chain(gates::tests())
+        .chain(roles::tests())
         .chain(tools::tests())
         .chain(oltp::tests());
     // with a single CPU nobody can have one alone

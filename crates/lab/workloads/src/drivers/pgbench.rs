@@ -18,7 +18,7 @@ use super::{
     programs,
     transactions::{Clients, log_prefix},
 };
-use crate::{Driver, Error, Failure, Outcome, Site, Span, Timing, files};
+use crate::{Divided, Driver, Error, Failure, Outcome, Site, Span, Timing, files};
 
 /// The program, and what its files are named after.
 const NAME: &str = "pgbench";
@@ -98,9 +98,13 @@ impl Pgbench {
     }
 
     fn fill(&self, site: &Site<'_>, cluster: &Cluster) -> Result<(), Error> {
-        let server = cluster.start(site, &self.options.shared_buffers, self.options.clients)?;
+        let server = cluster.start(site, &self.options)?;
         let mut init = self.client(site, NAME)?;
-        init.args(["-i", "-q", "-s", &self.options.scale.to_string(), self.database()]);
+        init.args(["-i", "-q", "-s", &self.options.scale.to_string()]);
+        if self.options.partitions > 0 {
+            init.arg(format!("--partitions={}", self.options.partitions));
+        }
+        init.arg(self.database());
         // a large database takes its time
         run(init, "pgbench-init", site.directory, Duration::from_secs(3600))?;
         server.stop()
@@ -180,8 +184,7 @@ impl Driver for Pgbench {
     }
 
     fn start(&mut self, site: &Site<'_>, _: Timing) -> Result<(), Error> {
-        let start =
-            |cluster: &Cluster| cluster.start(site, &self.options.shared_buffers, self.options.clients);
+        let start = |cluster: &Cluster| cluster.start(site, &self.options);
         let server = self.cluster.as_ref().map(start).transpose()?;
         let mut command = self.client(site, NAME)?;
         self.arguments(site, &mut command)?;
@@ -212,6 +215,12 @@ impl Driver for Pgbench {
 
     fn running_server(&self) -> Vec<u32> {
         self.options.pid.map_or_else(Vec::new, with_descendants)
+    }
+
+    fn divided(&self) -> Option<Divided<'_>> {
+        let server = self.run.as_ref()?.server.as_ref()?.pid();
+        let roles = &self.options.roles;
+        (!roles.is_empty()).then_some(Divided { server, roles })
     }
 
     fn clean_up(&mut self) {

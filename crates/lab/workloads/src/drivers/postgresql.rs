@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use experiment::drivers::PGBENCH;
+use experiment::{drivers::PGBENCH, file};
 use rustix::process::Signal;
 use system::Accounts;
 
@@ -120,13 +120,17 @@ impl Cluster {
     ///
     /// # Errors
     /// It ends instead, or takes too long.
-    pub fn start(&self, site: &Site<'_>, shared_buffers: &str, connections: u32) -> Result<Server, Error> {
+    pub fn start(&self, site: &Site<'_>, options: &file::Pgbench) -> Result<Server, Error> {
         let data = self.directory.join("data");
         let state = data.join("postmaster.pid");
         let mut command = self.as_owner(site, site.group, "postgres");
         command.arg("-D").arg(&data).arg("-k").arg(&self.directory);
-        command.args(["-c", "listen_addresses=", "-c", &format!("shared_buffers={shared_buffers}")]);
-        command.args(["-c", &format!("max_connections={}", connections.saturating_add(20))]);
+        let buffers = format!("shared_buffers={}", options.shared_buffers);
+        command.args(["-c", "listen_addresses=", "-c", &buffers]);
+        command.args(["-c", &format!("max_connections={}", options.clients.saturating_add(20))]);
+        for (name, value) in &options.settings {
+            command.args(["-c", &format!("{name}={value}")]);
+        }
         let mut process = Process::start(command, "postgresql", site.directory)?;
         process.wait_until(|process| is_ready(&state, process.pid()))?;
         Ok(Server { process })
@@ -157,6 +161,11 @@ impl Drop for Cluster {
 }
 
 impl Server {
+    /// Its first process.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
     /// Stops it with a checkpoint, so that every start begins alike.
     ///
     /// # Errors
