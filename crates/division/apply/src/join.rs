@@ -2,7 +2,10 @@
 //! them and what the last of them gives it. The undo of the whole is what their undos come to. Data only; what can't be joined stays
 //! as it is.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    path::Path,
+};
 
 use plan::{Action, Place, Step, target_key};
 
@@ -161,6 +164,13 @@ impl Joined {
                     return Some(());
                 }
             }
+            Action::WriteDropIn { path, .. } => {
+                if let Some(at) = self.drop_in(path) {
+                    cell.entry.before = self.cells[at].entry.before.clone();
+                    self.cells[at] = cell;
+                    return Some(());
+                }
+            }
             Action::EnableControllers { .. } | Action::SetDevices { .. } => {}
             _ => return None,
         }
@@ -200,6 +210,12 @@ impl Joined {
                     matches!(cell.entry.action, Action::SetOwnership { .. }) && cell.is_in(place) && was(cell)
                 })
             }
+            Action::WriteDropIn { path, text, .. } => {
+                let at = self.drop_in(path)?;
+                (self.cells[at].entry.before == Before::DropIn(text.clone())).then_some(())?;
+                self.cells.remove(at);
+                Some(())
+            }
             // to the maker, to whom a group goes that has to stay
             Action::SetOwnership { place, .. } => self.take_one(|cell| {
                 let gives = matches!(cell.entry.action, Action::SetOwnership { .. });
@@ -207,6 +223,11 @@ impl Joined {
             }),
             _ => None,
         }
+    }
+
+    fn drop_in(&self, path: &Path) -> Option<usize> {
+        let writes = |action: &Action| matches!(action, Action::WriteDropIn { path: of, .. } if of == path);
+        self.cells.iter().position(|cell| writes(&cell.entry.action))
     }
 
     fn write_back(&mut self, place: &Place, file: &str, text: &str) -> Option<()> {
@@ -329,7 +350,7 @@ fn ordered(cells: Vec<Cell>) -> Option<Vec<Cell>> {
     let (mut now, mut back) = (HashMap::new(), Vec::new());
     for cell in cells {
         match (&cell.entry.action, &cell.entry.before) {
-            (Action::EnableControllers { .. }, _) => enabled.push(cell),
+            (Action::EnableControllers { .. } | Action::WriteDropIn { .. }, _) => enabled.push(cell),
             // each line of a file by device is for itself
             (Action::Write { place, file, text }, Before::Files(files))
                 if devices_of(&cell.entry.action).is_none() && !settings::is_by_key(file) =>

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::{
     machine::{Affinities, Clocks, Fault, Faults, Killed, Sim},
     run::{LAYOUT, machine, meta, planned_text},
-    systemd::Units,
+    systemd::{UNITS, Units},
     world::CPUS,
 };
 
@@ -31,6 +31,8 @@ struct Desk {
     units: Units,
     clocks: Clocks,
     directory: TempDir,
+    /// How many generations can be undone one by one.
+    undoable: usize,
 }
 
 impl Desk {
@@ -38,7 +40,7 @@ impl Desk {
         let fake = Fake::v2(CPUS, 1);
         let units = Units::new(&fake);
         let clocks = Clocks { wall: 1_700_000_000, since_boot: 1000, boot: 1 };
-        Desk { fake, units, clocks, directory: tempfile::tempdir().unwrap() }
+        Desk { fake, units, clocks, directory: tempfile::tempdir().unwrap(), undoable: 100 }
     }
 
     fn boot(&mut self) {
@@ -51,7 +53,7 @@ impl Desk {
         let faults = Faults::at(at);
         let (host, mut sim) = Sim::new(&self.fake, &faults, self.clocks, &Affinities::default(), CPUS);
         sim.units = Some(self.units.with(&faults));
-        let state = State::open(self.directory.path().join("state")).unwrap();
+        let state = State::open(self.directory.path().join("state")).unwrap().undoable(self.undoable);
         let act = || act(&state, Target { host: &host, system: &sim });
         match catch_unwind(AssertUnwindSafe(act)) {
             Ok(done) => Some(done),
@@ -127,6 +129,36 @@ fn after_a_boot_a_units_file_is_in_effect_and_an_undo_takes_it_back() {
     assert!(matches!(desk.undo(Some(0)), Ok(Outcome { steps: 0, .. })));
     desk.boot();
     assert_eq!((desk.status(), desk.units.limit("one.service")), (Vec::new(), "max".to_owned()));
+}
+
+/// A daemon that binds each unit that comes makes a generation each time.
+#[test]
+fn a_history_of_many_layouts_with_units_stays_small_and_is_undone_wholly() {
+    const UNDOABLE: usize = 10;
+    let mut desk = Desk::new();
+    desk.undoable = UNDOABLE;
+    let before = desk.fake.snapshot();
+    let both = BOTH.replace("[groups.g]", "[groups.two]\nunit = \"two.service\"");
+    let more = BOTH.replace("77", "88");
+    let layouts = [ONE, &both, LESS, &more, PLAIN, BOTH];
+    let picture = |desk: &Desk| (desk.fake.snapshot(), UNITS.map(|unit| desk.units.file(unit)));
+    let mut pictures = Vec::new();
+    let mut most = 0;
+    for number in 0..12 * UNDOABLE {
+        // an apply that does nothing would be no generation
+        let text = layouts[number % layouts.len()].replace("= 5", &format!("= {}", 5 + number));
+        desk.apply(&text);
+        pictures.push(picture(&desk));
+        let files = std::fs::read_dir(desk.directory.path().join("state/generations")).unwrap();
+        most = most.max(files.count());
+    }
+    assert!(most <= 2 * UNDOABLE, "{most} files");
+    for earlier in pictures.iter().rev().skip(1).take(UNDOABLE) {
+        desk.undo(None).unwrap();
+        assert_eq!(&picture(&desk), earlier);
+    }
+    assert_eq!(desk.undo(Some(0)).unwrap().left, [""; 0]);
+    assert_eq!(picture(&desk), (before, [None, None]));
 }
 
 #[test]
