@@ -7,6 +7,7 @@
 
 mod admin;
 mod along;
+mod divided;
 mod isolated;
 mod joined;
 mod judge;

@@ -307,6 +307,31 @@ fn what_an_export_can_not_say_is_told_and_stands_in_it_as_a_comment() {
     assert_eq!(again.groups[0].demands.settings.len(), 1);
 }
 
+/// Without the section that only Ringfence follows, a drop-in file would have the limits of one role for the whole service.
+#[test]
+fn groups_in_a_service_stay_out_of_all_formats_but_our_own() {
+    let desired = desired(
+        "layout.toml",
+        "[groups.pg]\nunit = \"postgresql@15-main.service\"\nmemory.max = \"64G\"\n\
+         [groups.pg.groups.maintenance]\nmatch = [{ role = \"postgresql.autovacuum\" }]\npids.max = 5\n",
+    );
+    let lost = "group 'pg/maintenance' is in postgresql@15-main.service, which only ringfence apply divides: it is left out";
+    for export in [
+        layout::to_systemd(&desired, &Machine),
+        layout::to_cgconfig(&desired, Version::V2, &Machine),
+        layout::to_cgset(&desired, Version::V2, &Machine),
+    ] {
+        assert!(export.lost.iter().any(|warning| warning.message == lost), "{:?}", export.lost);
+        assert!(
+            !export.text.contains("pids.max = 5") && !export.text.contains("pids.max=5"),
+            "{}",
+            export.text
+        );
+        assert!(!export.text.contains("TasksMax"), "{}", export.text);
+    }
+    assert_toml_is_the_same(&desired);
+}
+
 #[test]
 fn a_shell_reads_a_command_as_it_was_meant() {
     let line = |file: &str, value: &str, group: &str| {

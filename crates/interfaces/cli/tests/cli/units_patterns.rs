@@ -1,6 +1,7 @@
 //! Groups of a layout that are bound to units by a pattern: each unit that fits is as if it was named.
 
 use std::{
+    collections::BTreeSet,
     fs,
     ops::RangeInclusive,
     path::{Path, PathBuf},
@@ -24,6 +25,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
             "each loaded unit that starts later has its template's limits from its first process on",
             from_the_start,
         ),
+        ("each unit of a pattern has CPUs of its own, and all of them together a share of memory", counted),
         ("a unit that was bound by a pattern and is stopped keeps its settings", stopped),
         ("a pattern that no loaded unit fits is a warning", nobody),
         ("a pattern binds slices and transient scopes too", slices_and_scopes),
@@ -246,6 +248,41 @@ fn killed_of_units(template: &Template) {
     fs::remove_dir_all(template.desk.path("state/kills")).unwrap();
 }
 
+fn counted(world: &Arc<World>) {
+    let mut template = Template::new(world, "pattern-counted", &["a", "b"]);
+    let slice = format!("system-{}.slice", template.desk.scene.group.replace('-', r"\x2d"));
+    let above = Path::new("/sys/fs/cgroup/system.slice").join(&slice);
+    let holds = |file: &str| fs::read_to_string(above.join(file)).unwrap_or_default().trim().to_owned();
+    let cpus =
+        |template: &Template, instance: &str| holds(&format!("{}/cpuset.cpus", template.unit(instance)));
+    let layout = format!(
+        "[groups.\"{{g}}-rt\"]\nunit = '{slice}'\nmemory.max = \"50%\"\n[groups.{{g}}]\nunit = \"{{g}}@?.service\"\ncpus = 1\n"
+    );
+    template.desk.write("l.toml", &layout);
+    let each_has_one = |template: &Template, instances: &[&str]| {
+        let all: Vec<String> = instances.iter().map(|instance| cpus(template, instance)).collect();
+        assert!(all.iter().all(|cpus| cpus.parse::<u32>().is_ok()), "{all:?}");
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "{all:?}");
+    };
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    each_has_one(&template, &["a", "b"]);
+    template.start("c");
+    assert_eq!(cpus(&template, "c"), "", "which CPUs are left is known with the next apply");
+    says(&template.desk.ends("status {s}", 3), &[&template.unit("c")]);
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    each_has_one(&template, &["a", "b", "c"]);
+    let half: u64 = holds("memory.max").parse().unwrap();
+    let text = fs::read_to_string("/proc/meminfo").unwrap();
+    let total: u64 = text.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(half.abs_diff(total * 512) <= 4096, "{half} of {total} KiB");
+    says(&template.desk.ends("status {s}", 0), &["all as applied"]);
+    // its list was there before, and the kernel takes no empty one while processes are in the group
+    systemctl(&["stop", &template.unit("c")]);
+    template.desk.ends("undo 0 {s}", 0);
+    assert_eq!(["a", "b"].map(|instance| cpus(&template, instance)), ["", ""]);
+    assert_eq!(holds("memory.max"), "max");
+}
+
 /// Users that log in as by a terminal: PAM opens a session, and systemd-logind makes a slice for each of them. None may run
 /// a process without the limit.
 struct Users {
@@ -257,11 +294,12 @@ impl Users {
     const FIRST: u32 = 3001;
 
     fn new() -> Users {
+        let users = Users { sessions: Vec::new() };
         for uid in Users::uids() {
             let name = Users::name(uid);
             run("useradd", &["--no-create-home", "--home-dir", "/", "--uid", &uid.to_string(), &name]);
         }
-        Users { sessions: Vec::new() }
+        users
     }
 
     fn uids() -> RangeInclusive<u32> {
@@ -282,7 +320,8 @@ impl Users {
         let script = format!("cat {} /proc/self/cgroup; exec sleep 1000", limit.display());
         let mut session = Command::new("su");
         session.args(["--login", &Users::name(uid), "--command", &script]);
-        session.stdin(Stdio::null()).stdout(fs::File::create(said).unwrap()).stderr(Stdio::null());
+        let error = fs::File::create(said.with_extension("error")).unwrap();
+        session.stdin(Stdio::null()).stdout(fs::File::create(said).unwrap()).stderr(error);
         self.sessions.push(session.spawn().unwrap());
     }
 
@@ -321,7 +360,12 @@ fn logins(world: &Arc<World>) {
     Users::uids().filter(|uid| *uid >= half).for_each(|uid| users.log_in(uid, &file(uid)));
     assert!(apply.wait().unwrap().success());
     let said = |uid: u32| fs::read_to_string(file(uid)).unwrap_or_default();
-    desk.scene.until("all have begun", || Users::uids().all(|uid| said(uid).lines().count() == 2));
+    desk.scene.until("all have begun", || {
+        let error = |uid: u32| fs::read_to_string(file(uid).with_extension("error")).unwrap_or_default();
+        let refused: Vec<String> = Users::uids().map(error).filter(|error| !error.is_empty()).collect();
+        assert!(refused.is_empty(), "{refused:?}");
+        Users::uids().all(|uid| said(uid).lines().count() == 2)
+    });
     for uid in Users::uids() {
         let (said, slice) = (said(uid), Users::slice(uid));
         let (first, group) = said.split_once('\n').unwrap();

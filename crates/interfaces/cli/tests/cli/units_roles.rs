@@ -349,15 +349,21 @@ fn refused(world: &Arc<World>) {
     let server = Server::new(world, "roles-refused");
     let desk = &server.unit.desk;
     let delegating = Path::new("/run/systemd/system/rf-test-delegating.service");
-    fs::write(delegating, "[Service]\nExecStart=/bin/sleep 1000\nDelegate=yes\n").unwrap();
+    let template = Path::new("/run/systemd/system/rf-test-delegating@.service");
+    for file in [delegating, template] {
+        fs::write(file, "[Service]\nExecStart=/bin/sleep 1000\nDelegate=yes\n").unwrap();
+    }
     systemctl(&["daemon-reload"]);
     let inside = |unit: &str, name: &str, lines: &str| {
         format!(
             "[groups.{{g}}]\nunit = \"{unit}\"\npids.max = 7\n[groups.{{g}}.groups.\"{name}\"]\n{lines}\n"
         )
     };
+    systemctl(&["start", "rf-test-delegating@x.service"]);
     let before = server.picture();
     for (layout, words) in [
+        (inside("rf-test-delegating@x.service", "a", "pids.max = 3"), "divides its group itself"),
+        (inside("rf-test-delegating@*.service", "a", "pids.max = 3"), "divides its group itself"),
         (inside("{u}", "a/b", "pids.max = 3"), "'a/b' can't be a group in"),
         (inside("{u}", ".control", "pids.max = 3"), "'.control' can't be a group in"),
         (inside("{u}", "x.service", "pids.max = 3"), "'x.service' can't be a group in"),
@@ -378,7 +384,8 @@ fn refused(world: &Arc<World>) {
             says(&error, &[words, "hint:"]);
         }
     }
-    fs::remove_file(delegating).unwrap();
+    systemctl(&["stop", "rf-test-delegating@x.service"]);
+    [delegating, template].into_iter().for_each(|file| fs::remove_file(file).unwrap());
     systemctl(&["daemon-reload"]);
     assert_eq!(server.picture(), before);
 }
