@@ -270,6 +270,12 @@ impl Driver {
         }
     }
 
+    /// Groups that its options name.
+    pub fn groups(&self) -> impl Iterator<Item = &String> {
+        let roles = if let Driver::Pgbench(pgbench) = self { Some(&pgbench.roles) } else { None };
+        roles.into_iter().flat_map(|roles| roles.values())
+    }
+
     /// What it works on; `None` if it needs no device.
     pub fn device(&self) -> Option<OnDevice<'_>> {
         match self {
@@ -319,7 +325,7 @@ fn oltp(driver: &Driver) -> Option<Driver> {
         ..Oltp::default()
     };
     // the user's own server can't be replaced, nor what only PostgreSQL has
-    let is_plain = pgbench.partitions == 0 && pgbench.settings.is_empty() && pgbench.roles.is_empty();
+    let is_plain = pgbench.partitions.is_none() && pgbench.settings.is_empty() && pgbench.roles.is_empty();
     (is_plain && pgbench.dsn.is_none() && pgbench.pid.is_none()).then_some(Driver::Oltp(oltp))
 }
 
@@ -353,7 +359,9 @@ impl Row {
         };
         let figures: Vec<String> = self.figures.iter().map(figure).collect();
         let needs = self.tool.map(|tool| format!(" Needs {}.", tool.title)).unwrap_or_default();
-        let instead = self.built_in.as_ref().map(|by| format!(" Where that is missing, {} runs.", by.title));
+        let instead = self.built_in.as_ref().map(|by| {
+            format!(" Where that is missing, {} runs, if it can do what the options ask for.", by.title)
+        });
         format!("Figures: {}.{needs}{}", figures.join(", "), instead.unwrap_or_default())
     }
 }
@@ -383,7 +391,7 @@ mod tests {
         for other in [
             Pgbench { script: "select 1;".to_owned(), ..requested.clone() },
             Pgbench { dsn: Some("host=db".to_owned()), ..requested.clone() },
-            Pgbench { partitions: 4, ..requested.clone() },
+            Pgbench { partitions: Some(4), ..requested.clone() },
             Pgbench { settings: [("jit".to_owned(), "off".to_owned())].into(), ..requested.clone() },
             Pgbench { roles: [("postgresql.io".to_owned(), "io".to_owned())].into(), ..requested },
         ] {

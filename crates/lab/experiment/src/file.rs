@@ -233,7 +233,8 @@ pub struct Condition {
     /// Group → settings.
     #[serde(default)]
     pub settings: BTreeMap<String, Settings>,
-    /// Workload → options of its driver that are others here than at the workload. A load's workloads have none.
+    /// Workload → options of its driver that are others here than at the workload; a table replaces the workload's whole table. A
+    /// load's workloads have none.
     #[serde(default)]
     #[schemars(extend("x-options-of-workloads" = true))]
     // `read` looks by it for the driver's own options

@@ -49,8 +49,8 @@ fn named(experiment: &Experiment, is: &dyn Fn(&Driver) -> bool) -> Option<String
 /// uses is then taken from their start to their end.
 pub fn runs_to_its_end(experiment: &Experiment, group: &str, condition: &str, load: Option<&str>) -> bool {
     let is_in = |one: &&Workload| {
-        let groups = [&one.group, &one.clients_group];
-        groups.into_iter().flatten().any(|name| name == group) && applies(&one.conditions, condition)
+        let groups = [&one.group, &one.clients_group].into_iter().flatten();
+        groups.chain(one.driver.groups()).any(|name| name == group) && applies(&one.conditions, condition)
     };
     let loads = experiment.load.iter().filter(|one| Some(one.name.as_str()) == load);
     if loads.flat_map(|one| &one.workload).any(|one| is_in(&one)) {
@@ -161,6 +161,8 @@ mod tests {
             [[measure]]\nname = \"wall\"\nis = \"work.seconds\"\n[[measure]]\nname = \"cpus\"\nis = \"g.cpu\"\n\
             [[measure]]\nname = \"beside\"\nis = \"other.cpu\"\nbetween = [\"50%\", \"100%\"]\n\
             [[measure]]\nname = \"p99\"\nis = \"disk.latency.p99\"\n";
+        let beside = text.replace("fio\"\ndevice = \"/dev/x\"", "pgbench\"\nroles.postgresql.io = \"g\"");
+        let beside = experiment(&beside.replace("disk.latency", "disk.lag"));
         let experiment = experiment(text);
         let spans = spans(&experiment);
         assert_eq!(spans["wall"], "'work' from its start to its end");
@@ -169,6 +171,7 @@ mod tests {
         assert_eq!(spans["p99"], "`duration` by the clock of 'disk'");
         assert!(runs_to_its_end(&experiment, "g", "a", None));
         assert!(!runs_to_its_end(&experiment, "other", "a", None));
+        assert!(!runs_to_its_end(&beside, "g", "a", None), "processes of a server are there, too");
         let notes = gate_notes(&experiment);
         assert!(notes.contains(&Note::RunsToTheEnd { workloads: "'work'".to_owned(), beside: true }));
     }

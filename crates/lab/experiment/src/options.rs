@@ -113,6 +113,11 @@ pub fn text(value: &Value) -> Option<String> {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
         Value::Array(all) => Some(all.iter().filter_map(text).collect::<Vec<_>>().join(" ")),
+        Value::Object(all) if all.is_empty() => Some("none".to_owned()),
+        Value::Object(all) => {
+            let given = all.iter().filter_map(|(name, value)| Some(format!("{name} = {}", text(value)?)));
+            Some(given.collect::<Vec<_>>().join(", "))
+        }
         other => Some(other.to_string()),
     }
 }

@@ -47,7 +47,9 @@ impl Check<'_> {
                 self.count(path, "clients", pgbench.clients, (1, 10_000));
                 self.count(path, "threads", pgbench.threads, (1, 8192));
                 self.count(path, "scale", pgbench.scale, (1, 100_000));
-                self.count(path, "partitions", pgbench.partitions, (0, 1000));
+                if let Some(partitions) = pgbench.partitions {
+                    self.count(path, "partitions", partitions, (1, 1000));
+                }
                 self.rate(path, "rate", pgbench.rate);
             }
             Driver::Oltp(oltp) => {

@@ -303,7 +303,13 @@ fn a_server_of_the_labs_own_has_settings_and_roles_that_it_can_have() {
         ("dsn = \"host=db\"\nsettings.jit = \"off\"", "'settings' is for a server of the lab's own"),
         ("dsn = \"host=db\"\npartitions = 2", "'partitions' is for a server of the lab's own"),
         ("settings.shared_buffers = \"1GB\"", "the option shared-buffers decides it"),
-        ("settings.Port = 1", "the lab itself gives Port"),
+        ("settings.Port = 1", "'Port' is set by the lab"),
+        (
+            "settings.config_file = \"/etc/postgresql/15/main/postgresql.conf\"",
+            "'config_file' is set by the lab",
+        ),
+        ("settings.max_parallel_workers = \"{one.count}\"", "is no value of a setting"),
+        ("roles.postgresql.postmaster = \"server\"", "the server's first process has no group of its own"),
         ("settings.\"a b\" = 1", "\"a b\" is no setting of PostgreSQL"),
         ("partitions = 1001", "partitions 1001 is out of range"),
     ] {

@@ -11,16 +11,22 @@ use crate::{
     options,
 };
 
-/// Settings of a server that the lab itself gives, and the option that they follow, if any.
-const OF_THE_LAB: [(&str, Option<&str>); 7] = [
+/// Settings that the lab gives a server of its own, or that would make it another server; with the option that decides, if any.
+const OF_THE_LAB: [(&str, Option<&str>); 10] = [
     ("shared_buffers", Some("shared-buffers")),
     ("max_connections", Some("clients")),
+    ("config_file", None),
     ("data_directory", None),
+    ("external_pid_file", None),
+    ("hba_file", None),
+    ("ident_file", None),
     ("listen_addresses", None),
     ("port", None),
     ("unix_socket_directories", None),
-    ("external_pid_file", None),
 ];
+
+/// The role of the process that starts all others.
+const POSTMASTER: &str = "postgresql.postmaster";
 
 impl Check<'_> {
     pub(super) fn workloads(&mut self) {
@@ -102,7 +108,7 @@ impl Check<'_> {
     fn server(&mut self, path: &str, group: Option<&str>, pgbench: &Pgbench) {
         let theirs = pgbench.dsn.is_some();
         let given = [
-            ("partitions", pgbench.partitions > 0),
+            ("partitions", pgbench.partitions.is_some()),
             ("settings", !pgbench.settings.is_empty()),
             ("roles", !pgbench.roles.is_empty()),
         ];
@@ -111,7 +117,7 @@ impl Check<'_> {
             let path = format!("{path}.{key}");
             self.error_at_key(&path, format!("'{key}' is for a server of the lab's own"), hint);
         }
-        for name in pgbench.settings.keys() {
+        for (name, value) in &pgbench.settings {
             let path = format!("{path}.settings.{name}");
             let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.".contains(&byte);
             if name.is_empty() || !name.bytes().all(plain) {
@@ -119,7 +125,11 @@ impl Check<'_> {
             }
             if let Some((_, option)) = OF_THE_LAB.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
                 let hint = option.map(|option| format!("the option {option} decides it"));
-                self.error_at_key(&path, format!("the lab itself gives {name}"), hint);
+                self.error_at_key(&path, format!("'{name}' is set by the lab"), hint);
+            }
+            if value.contains(['{', '}', '\0']) {
+                let hint = Some("names of sets of CPUs are not filled in here".to_owned());
+                self.error(&path, format!("{value:?} is no value of a setting"), hint);
             }
         }
         if group.is_none() && !pgbench.roles.is_empty() {
@@ -128,9 +138,17 @@ impl Check<'_> {
         }
         for (role, group) in &pgbench.roles {
             let path = format!("{path}.roles.{role}");
-            if !role.starts_with("postgresql.") || Role::new(role).is_none() {
-                let all = Role::all().map(|(name, _)| name);
-                let known: Vec<&str> = all.filter(|name| name.starts_with("postgresql.")).collect();
+            let is_one = |name: &str| name.starts_with("postgresql.") && name != POSTMASTER;
+            if role == POSTMASTER {
+                let hint = Some("it is in `group`, and so is what it starts".to_owned());
+                self.error_at_key(
+                    &path,
+                    "the server's first process has no group of its own".to_owned(),
+                    hint,
+                );
+            } else if !is_one(role) || Role::new(role).is_none() {
+                let known: Vec<&str> =
+                    Role::all().map(|(name, _)| name).filter(|name| is_one(name)).collect();
                 let hint = Some(near(role, &known));
                 self.error_at_key(&path, format!("PostgreSQL has no processes with the role '{role}'"), hint);
             }

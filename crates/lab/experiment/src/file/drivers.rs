@@ -91,12 +91,12 @@ pub struct Pgbench {
     pub dsn: Option<String>,
     /// The running server's postmaster, if it is to be moved into the workload's group.
     pub pid: Option<u32>,
-    /// `--partitions` of its largest table, each of which autovacuum takes for a table of its own.
-    pub partitions: u32,
-    /// Settings of the lab's own server, by name (`autovacuum_naptime = "1s"`).
+    /// Partitions of the accounts table (`--partitions`, PostgreSQL 13 or later). Autovacuum treats each as a table.
+    pub partitions: Option<u32>,
+    /// Settings of the lab's own server by name (`autovacuum_naptime = "1s"`), in runs; its tables are filled without them.
     pub settings: BTreeMap<String, String>,
-    /// Role of processes of the lab's own server, as a layout names it (`postgresql.autovacuum`), and the group that they
-    /// are moved into as they are seen, within a moment of their start; all others stay in `group`.
+    /// Role → group: the lab moves the server's processes with that role (`postgresql.autovacuum`) into the group soon after they
+    /// start. All others stay in `group`.
     pub roles: BTreeMap<String, String>,
 }
 
@@ -112,7 +112,7 @@ impl Default for Pgbench {
             shared_buffers: "128MB".to_owned(),
             dsn: None,
             pid: None,
-            partitions: 0,
+            partitions: None,
             settings: BTreeMap::new(),
             roles: BTreeMap::new(),
         }

@@ -10,9 +10,9 @@ mod budget; // real-time budgets of groups
 mod bystanders; // the machine's other programs
 mod devices; // loop devices, mounts, swap
 mod exclusive; // CPUs of a group's own
-mod relocate;
+mod relocate; // the user's processes into groups and back
 mod roles; // processes of a server in groups by their roles
-mod substitute; // built-in drivers in place of missing tools // the user's processes into groups and back
+mod substitute; // built-in drivers in place of missing tools
 
 mod elapsed; // times of a run
 mod elastic; // CPUs that follow a group's load

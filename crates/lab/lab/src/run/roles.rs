@@ -1,5 +1,5 @@
-//! Processes of a server in groups by their roles. Each is moved as it is seen in the server's own group: within a few
-//! hundredths of a second of its start, or of a title that says its role later.
+//! Processes of a server in groups by their roles. Each is moved as it is seen in the server's own group with a title that says
+//! its role, which it has a moment after its start.
 
 use std::{
     collections::BTreeMap,
@@ -11,12 +11,11 @@ use layout::Role;
 use system::ProcessReader;
 use workloads::Divided;
 
-use super::runner::{CellOf, Runner};
-use crate::Error;
+use crate::{Error, groups::Groups};
 
 /// From one look to the next, at least.
 const EVERY: Duration = Duration::from_millis(20);
-/// How long a process in the server's own group is looked at: its title may say its role late.
+/// How long a process stays in sight that has a title of its own and no group: the title may say another role in its first seconds.
 const YOUNG: Duration = Duration::from_secs(2);
 
 /// What was seen of the processes of one run's servers.
@@ -24,49 +23,76 @@ const YOUNG: Duration = Duration::from_secs(2);
 pub(super) struct Seen {
     reader: ProcessReader,
     looked: Option<Instant>,
-    /// When each process of a server's own group was seen first.
-    first: BTreeMap<u32, Instant>,
-}
-
-impl Runner<'_> {
-    /// Moves what has a role and is not in its group yet.
-    pub(super) fn divide(&mut self, cell: CellOf<'_>) -> Result<(), Error> {
-        let now = Instant::now();
-        if self.seen.looked.is_some_and(|looked| now.duration_since(looked) < EVERY) {
-            return Ok(());
-        }
-        self.seen.looked = Some(now);
-        for workload in self.workloads.iter().filter(|workload| workload.is_in(cell)) {
-            let (Some(divided), Some(group)) = (workload.driver.divided(), &workload.group) else { continue };
-            let host = self.context.host;
-            let name = self.groups.name(group)?;
-            let Some(seat) = host.seats(&name).into_iter().next() else { continue };
-            for (pid, group) in self.seen.misplaced(host, &seat, &divided) {
-                move_into(host, &self.groups.name(group)?, pid)?;
-            }
-        }
-        Ok(())
-    }
+    /// By server: since when each process in its group has a title of its own.
+    titled: BTreeMap<u32, BTreeMap<u32, Instant>>,
 }
 
 impl Seen {
+    /// Is it time for the next look?
+    pub(super) fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = self.looked.is_none_or(|looked| now.duration_since(looked) >= EVERY);
+        if is_due {
+            self.looked = Some(now);
+        }
+        is_due
+    }
+
+    /// Moves the processes of a server whose own group is `group` and that have another by their role.
+    pub(super) fn divide(
+        &mut self,
+        host: &Host,
+        groups: &Groups,
+        group: &str,
+        divided: &Divided<'_>,
+    ) -> Result<(), Error> {
+        let name = groups.name(group)?;
+        let Some(seat) = host.seats(&name).into_iter().next() else { return Ok(()) };
+        for (pid, group) in self.misplaced(host, &seat, divided) {
+            self.move_into(host, &groups.name(group)?, pid)?;
+        }
+        Ok(())
+    }
+
     /// Processes of the server that are in its own group, and have another by their role.
     fn misplaced<'d>(&mut self, host: &Host, seat: &Seat<'_>, divided: &Divided<'d>) -> Vec<(u32, &'d str)> {
         let now = Instant::now();
         let here = host.tasks_in(seat);
+        let titled = self.titled.entry(divided.server).or_default();
         // the number of one that ended may be another's
-        self.first.retain(|pid, _| here.contains(pid));
-        let young = here.into_iter().filter(|pid| {
-            let first = *self.first.entry(*pid).or_insert(now);
-            now.duration_since(first) < YOUNG
-        });
-        let group = |pid: u32| {
-            let role = role(&mut self.reader, pid, divided.server)?;
-            Some((pid, divided.roles.get(role)?.as_str()))
-        };
-        young.filter_map(group).collect()
+        titled.retain(|pid, _| here.contains(pid));
+        let mut found = Vec::new();
+        for pid in here {
+            if titled.get(&pid).is_some_and(|since| now.duration_since(*since) > YOUNG) {
+                continue;
+            }
+            match role(&mut self.reader, pid, divided.server) {
+                // as it was forked
+                Some(POSTMASTER) => {}
+                role => {
+                    titled.entry(pid).or_insert(now);
+                    let group = role.and_then(|role| divided.roles.get(role));
+                    found.extend(group.map(|group| (pid, group.as_str())));
+                }
+            }
+        }
+        found
+    }
+
+    fn move_into(&mut self, host: &Host, group: &GroupName, pid: u32) -> Result<(), Error> {
+        match host.move_tasks(group, &[pid], What::Process) {
+            Err(error) => {
+                // a session may be shorter than this look
+                let process = self.reader.process(pid);
+                process.and_then(|mut process| process.status()).map_or(Ok(()), |_| Err(error.into()))
+            }
+            Ok(_) => Ok(()),
+        }
     }
 }
+
+/// What a process has until it sets a title of its own.
+const POSTMASTER: &str = "postgresql.postmaster";
 
 /// The role of a process that the server started; `None` also of one that has ended.
 fn role(reader: &mut ProcessReader, pid: u32, server: u32) -> Option<&'static str> {
@@ -76,12 +102,4 @@ fn role(reader: &mut ProcessReader, pid: u32, server: u32) -> Option<&'static st
     }
     let executable = process.executable().ok()??.to_vec();
     Role::of(&executable, process.command().ok()?).map(Role::name)
-}
-
-fn move_into(host: &Host, group: &GroupName, pid: u32) -> Result<(), Error> {
-    match host.move_tasks(group, &[pid], What::Process) {
-        // a session may be shorter than this look
-        Ok(_) | Err(kernel::Error::NoProcess { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }

@@ -189,6 +189,19 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// Moves processes of servers into the groups of their roles.
+    fn divide(&mut self, cell: CellOf<'_>) -> Result<(), Error> {
+        if !self.seen.is_due() {
+            return Ok(());
+        }
+        for workload in self.workloads.iter().filter(|workload| workload.is_in(cell)) {
+            if let (Some(divided), Some(group)) = (workload.driver.divided(), &workload.group) {
+                self.seen.divide(self.context.host, &self.groups, group, &divided)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Sleeps until then, but for a look at processes that come and go.
     pub(super) fn nap(&mut self, cell: CellOf<'_>, until: Instant) -> Result<(), Error> {
         loop {

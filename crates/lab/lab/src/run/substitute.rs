@@ -66,14 +66,24 @@ pub(crate) fn replace(
     for (name, workload) in measured.chain(loads) {
         let row = workload.driver.row();
         let (Some(by), Some(tool)) = (&row.built_in, row.tool) else { continue };
-        let Some(instead) = (by.of)(&workload.driver) else { continue };
+        let stays = || Note::Workload {
+            workload: format!("'{name}'"),
+            text: format!("{} runs, as {} can't do what its options ask for", tool.program, by.title),
+        };
+        let Some(instead) = (by.of)(&workload.driver) else {
+            replaced.notes.extend(all.then(stays));
+            continue;
+        };
         // the options of conditions are the tool's: each becomes what the built-in one has otherwise there
         let of_conditions = conditions.iter().filter_map(|condition| condition.options.get(&name));
         let in_conditions = of_conditions.map(|requested| {
             let there = (by.of)(&options::with(&workload.driver, requested).ok()?)?;
             Some(options::between(&instead, &there))
         });
-        let Some(in_conditions) = in_conditions.collect::<Option<Vec<_>>>() else { continue };
+        let Some(in_conditions) = in_conditions.collect::<Option<Vec<_>>>() else {
+            replaced.notes.extend(all.then(stays));
+            continue;
+        };
         let why = match names {
             Some(names) if !names.contains(&name) => continue,
             Some(_) => None,
@@ -151,8 +161,13 @@ mod tests {
 
     #[test]
     fn a_tool_stays_if_the_built_in_workload_can_not_do_what_a_condition_asks_for() {
-        let mut experiment = experiment("driver='pgbench'", "options.w.script = 'select 1;'");
-        assert!(replace(&mut experiment, true, None, &Program::this("worker")).names.is_empty());
-        assert!(matches!(experiment.workload["w"].driver, file::Driver::Pgbench(_)));
+        for (options, in_b) in [("", "options.w.script = 'select 1;'"), ("\nsettings.jit = 'off'", "")] {
+            let mut experiment = experiment(&format!("driver='pgbench'{options}"), in_b);
+            let replaced = replace(&mut experiment, true, None, &Program::this("worker"));
+            assert!(replaced.names.is_empty());
+            let said = replaced.notes[0].to_string();
+            assert!(said.contains("'w'") && said.contains("pgbench runs"), "{said}");
+            assert!(matches!(experiment.workload["w"].driver, file::Driver::Pgbench(_)));
+        }
     }
 }

@@ -15,7 +15,9 @@ use lab::LoopDevice;
 use libtest_mimic::{Arguments, Failed, Trial};
 use tempfile::TempDir;
 
-use crate::{borrowed, conditions, division::Cgroupfs, drivers, experiments, gates, oltp, roles, tools, workloads};
+use crate::{
+    borrowed, conditions, division::Cgroupfs, drivers, experiments, gates, oltp, roles, tools, workloads,
+};
 
 pub type Tested = Result<(), Failed>;
 pub type Test = fn() -> Tested;

@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     sync::atomic::{AtomicU32, Ordering},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use layout::Role;
@@ -19,8 +19,8 @@ pub fn tests() -> Vec<(&'static str, Test)> {
     vec![("pgbench_has_its_servers_processes_in_groups_by_role", by_role)]
 }
 
-/// Longer than any machine takes from a process's start to its move.
-const LATE: Duration = Duration::from_secs(10);
+/// Looks in a row that see a process in a wrong group before that is a fault: more than a server takes to begin.
+const LATE: usize = 60;
 
 /// What has a group of its own; all other processes are in the server's.
 const APART: [&str; 2] = ["postgresql.autovacuum", "postgresql.checkpointer"];
@@ -96,7 +96,7 @@ fn by_role() -> Tested {
     let mut child = place.run(false)?.spawn()?;
     let (pid, run) = (child.id(), AtomicU32::new(0));
     let lines = BufReader::new(child.stdout.take().ok_or("no output")?).lines();
-    let (apart, wrong) = std::thread::scope(|threads| {
+    let (apart, wrong, asked) = std::thread::scope(|threads| {
         let looks = threads.spawn(|| look(&format!("/rf-lab-{pid}/"), &run));
         for line in lines.map_while(Result::ok) {
             let number = line.strip_prefix("run ").and_then(|number| number.parse().ok());
@@ -109,6 +109,8 @@ fn by_role() -> Tested {
     leaves_nothing(pid)?;
     check(wrong.is_empty(), || wrong.join("; "))?;
     check(apart == BTreeSet::from(APART), || format!("apart were {apart:?}"))?;
+    // the setting, and the partitions
+    check(asked == "1s 2", || format!("the server says '{asked}'"))?;
     let runs = place.runs()?;
     check(runs.len() == 2, || format!("{} runs", runs.len()))?;
     for run in runs {
@@ -122,14 +124,14 @@ fn by_role() -> Tested {
 /// Instead of a run's number, at the end.
 const OVER: u32 = u32::MAX;
 
-/// Which roles were seen in the group of maintenance, and which processes were in a wrong group for long.
-fn look(parent: &str, run: &AtomicU32) -> (BTreeSet<&'static str>, Vec<String>) {
-    let (mut apart, mut wrong) = (BTreeSet::new(), Vec::new());
-    let mut since: BTreeMap<u32, Instant> = BTreeMap::new();
+/// Which roles were seen in the group of maintenance, which processes were in a wrong group for long, and what the server says.
+fn look(parent: &str, run: &AtomicU32) -> (BTreeSet<&'static str>, Vec<String>, String) {
+    let (mut apart, mut wrong, mut asked) = (BTreeSet::new(), Vec::new(), String::new());
+    let mut looks: BTreeMap<u32, usize> = BTreeMap::new();
     loop {
         let before = run.load(Ordering::SeqCst);
         if before == OVER {
-            return (apart, wrong);
+            return (apart, wrong, asked);
         }
         let seen = processes(parent);
         if run.load(Ordering::SeqCst) != before {
@@ -139,14 +141,43 @@ fn look(parent: &str, run: &AtomicU32) -> (BTreeSet<&'static str>, Vec<String>) 
             let in_own = before == 2 && APART.contains(&seen.role);
             seen.group != if in_own { "maintenance" } else { "server" }
         };
-        since.retain(|pid, _| seen.iter().any(|seen| seen.pid == *pid && is_wrong(seen)));
-        for seen in seen {
-            if !is_wrong(&seen) {
-                apart.extend((seen.group == "maintenance").then_some(seen.role));
-            } else if since.entry(seen.pid).or_insert_with(Instant::now).elapsed() > LATE {
-                wrong.push(format!("{} ({}) is in {}", seen.pid, seen.role, seen.group));
+        looks.retain(|pid, _| seen.iter().any(|seen| seen.pid == *pid && is_wrong(seen)));
+        for seen in &seen {
+            if seen.group == "maintenance" {
+                apart.insert(seen.role);
             }
+            if is_wrong(seen) {
+                let times = looks.entry(seen.pid).or_default();
+                *times += 1;
+                if *times > LATE {
+                    wrong.push(format!("{} ({}) is in {}", seen.pid, seen.role, seen.group));
+                }
+            }
+        }
+        if before == 2 && asked.is_empty() {
+            asked = asked_of(&seen).unwrap_or_default();
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// A setting of the server, and how many partitions there are.
+fn asked_of(seen: &[Seen]) -> Option<String> {
+    let first = seen.iter().find(|seen| seen.role == "postgresql.postmaster")?;
+    // its working directory is the data, beside which its socket is
+    let directory = fs::read_link(format!("/proc/{}/cwd", first.pid)).ok()?;
+    let request = "select current_setting('autovacuum_naptime') || ' ' || count(*) from pg_inherits where inhparent = 'pgbench_accounts'::regclass";
+    let mut client = std::process::Command::new("psql");
+    client.arg("-h").arg(directory.parent()?).args([
+        "-U",
+        "ringfence",
+        "-X",
+        "-A",
+        "-t",
+        "-c",
+        request,
+        "postgres",
+    ]);
+    let said = client.output().ok().filter(|said| said.status.success())?;
+    Some(String::from_utf8_lossy(&said.stdout).trim().to_owned())
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::difference::{self, Row};
 use crate::view::View;
-use experiment::number;
+use experiment::{number, options};
 
 /// The machine and the design.
 pub fn environment(view: View<'_>) -> Markup {
@@ -104,17 +104,11 @@ fn driver(workload: &experiment::file::Workload) -> String {
     };
     let name = options.remove("driver");
     let name = name.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default();
-    let given = options.iter().filter(|(_, value)| !value.is_null());
-    let given: Vec<String> = given.map(|(option, value)| format!("{option} {}", plain(value))).collect();
+    let is_empty = |value: &serde_json::Value| value.as_object().is_some_and(serde_json::Map::is_empty);
+    let given = options.iter().filter(|(_, value)| !is_empty(value));
+    let given = given.filter_map(|(option, value)| Some(format!("{option} {}", options::text(value)?)));
+    let given: Vec<String> = given.collect();
     if given.is_empty() { name.to_owned() } else { format!("{name}: {}", given.join(", ")) }
-}
-
-fn plain(value: &serde_json::Value) -> String {
-    match value {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Array(all) => all.iter().map(plain).collect::<Vec<_>>().join(" "),
-        other => other.to_string(),
-    }
 }
 
 /// The exact difference.

@@ -2,6 +2,7 @@
 //! transactions, over exactly the span requested. The user's server is never started, stopped or filled.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::PathBuf,
     process::{Command, Stdio},
@@ -98,12 +99,12 @@ impl Pgbench {
     }
 
     fn fill(&self, site: &Site<'_>, cluster: &Cluster) -> Result<(), Error> {
-        let server = cluster.start(site, &self.options)?;
+        // what a run measures may forbid to fill
+        let plain = file::Pgbench { settings: BTreeMap::new(), ..self.options.clone() };
+        let server = cluster.start(site, &plain)?;
         let mut init = self.client(site, NAME)?;
         init.args(["-i", "-q", "-s", &self.options.scale.to_string()]);
-        if self.options.partitions > 0 {
-            init.arg(format!("--partitions={}", self.options.partitions));
-        }
+        init.args(self.options.partitions.map(|partitions| format!("--partitions={partitions}")));
         init.arg(self.database());
         // a large database takes its time
         run(init, "pgbench-init", site.directory, Duration::from_secs(3600))?;
