@@ -46,7 +46,7 @@ fn spread(scene: &mut Scene) {
         at_work.len() == BACKENDS && at_work.iter().all(|task| task["last_cpu"] == 0)
     });
     scene.ok("set {g} cpuset.cpus=0-1");
-    // what a picture tells of the looks before it
+    // each picture lists the CPUs of earlier looks
     let on_second = |picture: &Value| of_clients(picture).into_iter().find(|task| task["last_cpu"] == 1);
     let moved = watch.until("a backend on CPU 1", |picture| on_second(picture).is_some());
     let moved = on_second(&moved).unwrap();
