@@ -128,7 +128,8 @@ fn the_engine_is_asked() -> Tested {
     check(reading(&outcome, "reads")? > 0.0, || format!("{report:?}"))?;
     let per_second = report.total.reads / report.seconds;
     check((reading(&outcome, "reads")? / per_second - 1.0).abs() < 1e-9, || format!("{report:?}"))?;
-    check(report.seconds >= 0.5 && report.each.len() == 3 && report.wrong == 0.0, || format!("{report:?}"))?;
+    // half a second less the time that the question took on its way to the engine
+    check(report.seconds > 0.49 && report.each.len() == 3 && report.wrong == 0.0, || format!("{report:?}"))?;
     check(report.cpu_count == Some(1) && report.placement.starts_with("interleave:0"), || {
         format!("{report:?}")
     })?;
