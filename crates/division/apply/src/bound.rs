@@ -92,6 +92,17 @@ pub fn bound(state: &State, target: Target<'_>) -> Result<Bound, Failure> {
     Ok(Bound { units, layout: head.file })
 }
 
+/// The units that groups of the layout in effect are, each with where its group is, or would be. A template stands for all units that
+/// fit ([`running_units`](crate::running_units)).
+///
+/// # Errors
+/// [`Failure::State`].
+pub fn bound_units(state: &State, target: Target<'_>) -> Result<Vec<(String, plan::Place)>, Failure> {
+    let Some((_, groups)) = of_layout(state, target)? else { return Ok(Vec::new()) };
+    let drop_ins = groups.into_values().filter_map(|decided| decided.drop_in);
+    Ok(drop_ins.map(|drop_in| (drop_in.unit, drop_in.place)).collect())
+}
+
 /// The services of the layout in effect that are divided: each with its unit's name, where its group is, and the groups in it. Of a
 /// template it stands for all units that fit.
 ///

@@ -21,9 +21,9 @@ pub(crate) fn service_above(host: &Host, place: &Place) -> Option<Place> {
     if is_ours { None } else { plan::service_above(place) }
 }
 
-/// The groups of the services that run of those whose drop-in file it is: of a template all that have none of their own. Each with
+/// The groups of the units that run of those whose drop-in file it is: of a template all that have none of their own. Each with
 /// its unit's name. `place`: where the group is, or would be.
-pub fn running_services(
+pub fn running_units(
     host: &Host,
     (unit, place): (&str, &Place),
     files: &dyn UnitFiles,
@@ -36,11 +36,11 @@ pub fn running_services(
     let above = group_path::parent(&place.path).unwrap_or_default();
     let mut names = host.kernel().children(at, above).unwrap_or_default();
     names.retain(|name| template.fits(name) && !has_own_file(files, name));
-    let service = |name: String| {
+    let unit_of = |name: String| {
         let path = group_path::join(above, &name);
         (name, Place { path, ..place.clone() })
     };
-    names.into_iter().map(service).collect()
+    names.into_iter().map(unit_of).collect()
 }
 
 /// The writes that make a file what it is in a new group, as far as `text` changed it.

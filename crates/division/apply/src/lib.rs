@@ -86,7 +86,7 @@ mod bound;
 mod following;
 
 pub use again::{Again, LAYOUT};
-pub use bound::{Bound, BoundUnit, again, bound, divided_services};
+pub use bound::{Bound, BoundUnit, again, bound, bound_units, divided_services};
 pub use change::{Change, follow, is_several, set, set_recorded};
 pub use confirm::{Verdict, confirm, execute_unless_reverted, revert_unless_confirmed};
 pub use copy::copies;
@@ -103,7 +103,7 @@ pub use generations::{
     Generation, Unfinished, generations, generations_or_lost, in_effect, in_effect_now, is_gone, last_done,
     newest, unfinished,
 };
-pub use inside::{Divided, running_services};
+pub use inside::{Divided, running_units};
 pub use isolation::{KnobState, KnobStatus};
 pub use journal_file::{JournalFile, begun};
 pub use leftovers::Earlier;

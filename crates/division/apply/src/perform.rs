@@ -15,7 +15,7 @@ use crate::{
     Difference, Error, affinity,
     already::is_so,
     entry::Entry,
-    inside::{Divided, running_services},
+    inside::{Divided, running_units},
     journal::Journal,
     knob, membership,
     outcome::Done,
@@ -140,6 +140,7 @@ impl<'t> Performer<'t> {
     ) -> Result<(), Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
         let (was, then) = (was_then.0.and_then(Inside::of_text), was_then.1.and_then(Inside::of_text));
+        let of_it = running_units(self.host(), (unit, place), self.system().unit_files());
         if let Some(was) = was {
             self.services((unit, place)).try_for_each(|service| service.end(&was, then.as_ref()))?;
         }
@@ -150,7 +151,8 @@ impl<'t> Performer<'t> {
             names.iter().map(|name| Place { path: child(name), ..place.clone() }).collect()
         };
         let read = |place: &Place, file: &str| self.content(place, file);
-        for (place, file, text) in plan::drop_in_ends(place, was_then, &read, &children) {
+        let ends = |(_, place): &(_, Place)| plan::drop_in_ends(place, was_then, &read, &children);
+        for (place, file, text) in of_it.iter().flat_map(ends) {
             let written = kernel.write(at, &place.path, file, &text);
             written.map_err(|errno| self.refused(Op::Write, entry, Some(file), Some(&text), errno))?;
         }
@@ -181,7 +183,7 @@ impl<'t> Performer<'t> {
 
     /// The services whose drop-in file it is, as far as they run.
     fn services(&self, of: (&str, &Place)) -> impl Iterator<Item = Divided<'_>> {
-        let running = running_services(self.host(), of, self.system().unit_files());
+        let running = running_units(self.host(), of, self.system().unit_files());
         running.into_iter().filter_map(|(_, place)| Divided::new(self.host(), self.at(&place)?, &place.path))
     }
 

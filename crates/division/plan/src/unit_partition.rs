@@ -103,11 +103,11 @@ pub fn ends(
     for (property, file) in [(ALLOWED_CPUS, CPUS), (ALLOWED_NODES, MEMS)] {
         let Some(said) = was.and_then(|was| list_of(was, property)) else { continue };
         let goes = then.is_none_or(|then| list_of(then, property).is_none());
-        if !goes || list_in(place, file).as_ref() != Some(&said) {
-            continue;
-        }
+        // the list may be another one by now: the daemon's, which resizes, or somebody's
+        let now = list_in(place, file).filter(|now| goes && !now.is_empty());
+        let Some(now) = now else { continue };
         if let Some(around) = list_in(&around, &format!("{file}.effective")) {
-            writes.push((place.clone(), file, around.union(&said).to_string()));
+            writes.push((place.clone(), file, around.union(&said).union(&now).to_string()));
         }
     }
     let Some(cpus) = partition else { return writes };
@@ -280,5 +280,17 @@ mod tests {
         assert_eq!(ended(Some(was)), []);
         assert_eq!(ended(Some("AllowedCPUs=4\n")), std::slice::from_ref(&nodes));
         assert_eq!(ended(None), [cpus, nodes]);
+    }
+
+    #[test]
+    fn processes_get_back_the_cpus_around_them_whatever_their_list_is_by_now() {
+        let unit = place("system.slice/x.service");
+        let read = |place: &Place, file: &str| match (place.path.as_str(), file) {
+            ("system.slice", "cpuset.cpus.effective") => Some("0-7".to_owned()),
+            ("system.slice/x.service", CPUS) => Some("0-1".to_owned()),
+            _ => None,
+        };
+        let ended = ends(&unit, (Some("AllowedCPUs=0\n"), None), &read, &|_| Vec::new());
+        assert_eq!(ended, [(unit, CPUS, "0-7".to_owned())]);
     }
 }

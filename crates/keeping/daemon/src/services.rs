@@ -60,7 +60,7 @@ impl Keeper<'_> {
         let system = Running::new();
         let files = system.unit_files();
         let running = self.services.iter().flat_map(|(unit, place, inside)| {
-            let services = apply::running_services(&self.host, (unit, place), files).into_iter();
+            let services = apply::running_units(&self.host, (unit, place), files).into_iter();
             services.map(move |(unit, place)| (unit, place, inside.clone()))
         });
         let running: Vec<(String, Place, Inside)> = running.collect();
