@@ -3,17 +3,19 @@
 use std::{
     collections::BTreeSet,
     fs,
+    ops::RangeInclusive,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, Command, Stdio},
     sync::Arc,
 };
 
 use libtest_mimic::Trial;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
     desk::{Desk, says},
     units::{Case, NEEDS, of_cases, shows, systemctl},
-    world::World,
+    world::{Need, World},
 };
 
 pub fn trials(world: &Arc<World>) -> Vec<Trial> {
@@ -23,8 +25,8 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
             "each loaded unit that starts later has its template's limits from its first process on",
             from_the_start,
         ),
-        ("a pattern of slices limits twenty users from their first process on, also during an apply", logins),
         ("each unit of a pattern has CPUs of its own, and all of them together a share of memory", counted),
+        ("an undo gives all units of a pattern their CPUs back", cpus_back),
         ("a unit that was bound by a pattern and is stopped keeps its settings", stopped),
         ("a pattern that no loaded unit fits is a warning", nobody),
         ("a pattern binds slices and transient scopes too", slices_and_scopes),
@@ -33,7 +35,11 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("an export of a pattern is a drop-in file of the template", exported),
         ("an import reads from systemd's files the layout that was exported", imported),
     ];
-    of_cases(world, NEEDS, cases)
+    let with_sessions: &[Case] =
+        &[("twenty users that log in are limited from their first process on, also during an apply", logins)];
+    let mut trials = of_cases(world, NEEDS, cases);
+    trials.extend(of_cases(world, &[NEEDS, &[Need::Sessions]].concat(), with_sessions));
+    trials
 }
 
 /// A trial with a template, and instances of it that run.
@@ -278,47 +284,127 @@ fn counted(world: &Arc<World>) {
     assert_eq!(holds("memory.max"), "max");
 }
 
-/// Each user has a slice, as systemd-logind makes one: none may run a process without the limit.
+/// Users that log in as by a terminal: PAM opens a session, and systemd-logind makes a slice for each of them. None may run
+/// a process without the limit.
+struct Users {
+    sessions: Vec<Child>,
+}
+
+impl Users {
+    const COUNT: u32 = 20;
+    const FIRST: u32 = 3001;
+
+    fn new() -> Users {
+        let users = Users { sessions: Vec::new() };
+        for uid in Users::uids() {
+            let name = Users::name(uid);
+            run("useradd", &["--no-create-home", "--home-dir", "/", "--uid", &uid.to_string(), &name]);
+        }
+        users
+    }
+
+    fn uids() -> RangeInclusive<u32> {
+        Users::FIRST..=Users::FIRST + Users::COUNT - 1
+    }
+
+    fn name(uid: u32) -> String {
+        format!("rf-test-{uid}")
+    }
+
+    fn slice(uid: u32) -> PathBuf {
+        PathBuf::from(format!("/sys/fs/cgroup/user.slice/user-{uid}.slice"))
+    }
+
+    /// The first command of the session says which limit its user has, and in which group it is.
+    fn log_in(&mut self, uid: u32, said: &Path) {
+        let limit = Users::slice(uid).join("pids.max");
+        let script = format!("cat {} /proc/self/cgroup; exec sleep 1000", limit.display());
+        let mut session = Command::new("su");
+        session.args(["--login", &Users::name(uid), "--command", &script]);
+        let error = fs::File::create(said.with_extension("error")).unwrap();
+        session.stdin(Stdio::null()).stdout(fs::File::create(said).unwrap()).stderr(error);
+        self.sessions.push(session.spawn().unwrap());
+    }
+
+    fn log_out(&mut self) {
+        for session in &mut self.sessions {
+            let _ = kill_process(Pid::from_child(session), Signal::TERM);
+        }
+        for mut session in self.sessions.drain(..) {
+            session.wait().unwrap();
+        }
+    }
+}
+
+impl Drop for Users {
+    fn drop(&mut self) {
+        self.log_out();
+        for uid in Users::uids() {
+            let _ = Command::new("loginctl").args(["terminate-user", &uid.to_string()]).output();
+            let _ = Command::new("systemctl").args(["stop", &format!("user-{uid}.slice")]).output();
+            let _ = Command::new("userdel").arg(Users::name(uid)).output();
+        }
+    }
+}
+
 fn logins(world: &Arc<World>) {
-    const USERS: usize = 20;
     let desk = Desk::new(world, "pattern-logins");
-    let group = desk.scene.group.clone();
-    let (directory, layout) = (desk.path(""), "[groups.{g}]\nunit = \"{g}-*.slice\"\npids.max = 55\n");
-    desk.write("first", "cat \"/sys/fs/cgroup/$1/pids.max\" >\"$2\"; exec sleep 1000");
+    let (directory, layout) = (desk.path(""), "[groups.{g}]\nunit = \"user-*.slice\"\npids.max = 55\n");
     desk.write("l.toml", layout);
     desk.ends("apply {d}/l.toml {s}", 0);
-    let parent = group.split('-').scan(String::new(), |stem, part| {
-        stem.push_str(if stem.is_empty() { "" } else { "-" });
-        stem.push_str(part);
-        Some(format!("{stem}.slice/"))
-    });
-    let parent: String = parent.collect();
-    let slice = |user: usize| format!("{parent}{group}-u{user}.slice");
-    let log_in = |user: usize| {
-        let (of, unit) =
-            (format!("--slice={group}-u{user}.slice"), format!("--unit={group}-s{user}.service"));
-        let (script, file) = (directory.join("first"), directory.join(format!("first-{user}")));
-        let words = ["--quiet", "--no-block", &of, &unit, "/bin/sh", script.to_str().unwrap(), &slice(user)];
-        run("systemd-run", &[&words[..], &[file.to_str().unwrap()]].concat());
-    };
-    (0..USERS / 2).for_each(log_in);
+    let mut users = Users::new();
+    let file = |uid: u32| directory.join(format!("said-{uid}"));
+    let half = Users::FIRST + Users::COUNT / 2;
+    (Users::FIRST..half).for_each(|uid| users.log_in(uid, &file(uid)));
     desk.write("l.toml", &layout.replace("55", "66"));
     let mut apply = desk.spawn("apply {d}/l.toml {s}");
-    (USERS / 2..USERS).for_each(log_in);
+    Users::uids().filter(|uid| *uid >= half).for_each(|uid| users.log_in(uid, &file(uid)));
     assert!(apply.wait().unwrap().success());
-    let first = |user: usize| fs::read_to_string(directory.join(format!("first-{user}"))).unwrap_or_default();
-    desk.scene.until("all have begun", || (0..USERS).all(|user| first(user).ends_with('\n')));
-    for user in 0..USERS {
-        assert!(["55\n", "66\n"].contains(&first(user).as_str()), "{user}: {}", first(user));
-        let now = fs::read_to_string(Path::new("/sys/fs/cgroup").join(slice(user)).join("pids.max")).unwrap();
-        assert_eq!(now, "66\n", "{user}");
+    let said = |uid: u32| fs::read_to_string(file(uid)).unwrap_or_default();
+    desk.scene.until("all have begun", || {
+        let error = |uid: u32| fs::read_to_string(file(uid).with_extension("error")).unwrap_or_default();
+        let refused: Vec<String> = Users::uids().map(error).filter(|error| !error.is_empty()).collect();
+        assert!(refused.is_empty(), "{refused:?}");
+        Users::uids().all(|uid| said(uid).lines().count() == 2)
+    });
+    for uid in Users::uids() {
+        let (said, slice) = (said(uid), Users::slice(uid));
+        let (first, group) = said.split_once('\n').unwrap();
+        assert!(["55", "66"].contains(&first), "{uid}: {said}");
+        assert!(group.contains(&format!("/user.slice/user-{uid}.slice/session-")), "{uid}: {group}");
+        assert_eq!(fs::read_to_string(slice.join("pids.max")).unwrap(), "66\n", "{uid}");
     }
-    desk.ends("status {s}", 0);
-    run("systemctl", &["stop", &format!("{group}-*.slice")]);
+    says(&desk.ends("status {s}", 0), &["all as applied"]);
+    users.log_out();
+    let is_gone = |uid: u32| !Users::slice(uid).exists();
+    desk.scene.until("all have logged out", || Users::uids().all(is_gone));
     desk.ends("status {s}", 0);
     desk.ends("undo 0 {s}", 0);
     let left = fs::read_dir("/etc/systemd/system").unwrap().map(|entry| entry.unwrap().file_name());
-    assert_eq!(left.filter(|name| name.to_string_lossy().starts_with(&*group)).count(), 0);
+    let left: Vec<_> = left.filter(|name| name.to_string_lossy().starts_with("user-")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+/// systemd takes the controller off again, and the kernel alone may leave a process the CPUs that it had.
+fn cpus_back(world: &Arc<World>) {
+    let mut template = Template::new(world, "pattern-cpus", &[]);
+    // beside services without a list
+    fs::write(template.file(), "[Service]\nExecStart=/bin/sleep 1000\nSlice=system.slice\n").unwrap();
+    template.start("a");
+    let allowed = |template: &Template, instance: &str| {
+        let pid = show(&template.unit(instance), "MainPID");
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+        list.trim().to_owned()
+    };
+    let all = allowed(&template, "a");
+    assert!(all != "0", "one CPU");
+    template.desk.write("l.toml", "[groups.{g}]\nunit = \"{g}@*.service\"\ncpuset.cpus = 0\n");
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    template.start("b");
+    ["a", "b"].iter().for_each(|instance| assert_eq!(allowed(&template, instance), "0", "{instance}"));
+    template.desk.ends("undo 0 {s}", 0);
+    ["a", "b"].iter().for_each(|instance| assert_eq!(allowed(&template, instance), all, "{instance}"));
 }
 
 fn nobody(world: &Arc<World>) {

@@ -47,6 +47,8 @@ pub enum Need {
     AnyFreezer,
     /// systemd is init.
     Systemd,
+    /// PAM tells systemd of those who log in.
+    Sessions,
     /// A machine that nobody else uses: a VM of the suite.
     OwnMachine,
     /// This controller on some hierarchy.
@@ -82,6 +84,7 @@ impl fmt::Display for Need {
             Need::Program(name) => f.write_str(name),
             Need::AnyFreezer => f.write_str("a freezer"),
             Need::Systemd => f.write_str("systemd"),
+            Need::Sessions => f.write_str("pam_systemd"),
             Need::OwnMachine => f.write_str("a machine of its own"),
             Need::On(controller) => f.write_str(controller),
             Need::Usual => f.write_str("cpu, cpuset, memory and pids"),
@@ -174,6 +177,10 @@ impl World {
             Need::Devices => self.root && (self.v1.contains("devices") || self.v2_at.is_some()),
             Need::AnyFreezer => self.root && (self.v1.contains("freezer") || self.v2_at.is_some()),
             Need::Systemd => self.root && self.systemd,
+            Need::Sessions => {
+                let text = fs::read_to_string("/etc/pam.d/common-session").unwrap_or_default();
+                text.lines().any(|line| !line.starts_with('#') && line.contains("pam_systemd.so"))
+            }
             Need::OwnMachine => self.root && Path::new("/rf-vm/mode").exists(),
             Need::On(controller) => self.v1.contains(controller) || self.v2.contains(controller),
             Need::Usual => {
