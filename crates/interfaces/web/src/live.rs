@@ -10,7 +10,7 @@ use std::{
 };
 
 use answers::Problem;
-use exporters::view;
+use exporters::{layout_units, view};
 use hyper::body::Bytes;
 use kernel::{GroupName, Host, Real};
 use monitor::{Beat, Descriptors, Groups, Options, Sampler, Window};
@@ -342,11 +342,12 @@ impl Watcher {
         let host = host()?;
         // where that is refused, files are opened again each time
         let _ = Descriptors::allow_more();
-        let groups = match self.watched.groups.as_slice() {
-            [] => Groups::Ours,
-            names => Groups::Named(names.to_vec()),
+        let sampler =
+            |groups| Sampler::new(&host, Descriptors::new(), Options::every(INTERVAL, groups), true);
+        let mut sampler = match self.watched.groups.as_slice() {
+            [] => sampler(Groups::Ours).also(layout_units(self.watched.state.clone())),
+            names => sampler(Groups::Named(names.to_vec())),
         };
-        let mut sampler = Sampler::new(&host, Descriptors::new(), Options::every(INTERVAL, groups), true);
         sampler.only(&host, |field| self.figures.needs(field));
         (self.window, self.names) = (None, Arc::from([]));
         Ok((host, sampler))

@@ -5,5 +5,8 @@
 //! - `dump --since … --fields …`: `Log::since`, then the same `Window` and pictures, or [`metrics::History`].
 //! - The daemon adds its own families to a sample's with [`metrics::Writer`].
 
+mod layout_units;
 pub mod metrics;
 pub mod view;
+
+pub use layout_units::layout_units;

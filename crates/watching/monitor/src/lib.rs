@@ -58,7 +58,7 @@ pub use members::{Members, counting, is_uncounted, members};
 pub use per_cpu::PerCpu;
 pub use perf::{Event, Perf, Uncounted};
 pub use rates::{Figure, FigureUnit, Window};
-pub use rows::Groups;
+pub use rows::{Elsewhere, Groups};
 pub use sample::{Column, Columns, Parts, Reading, Sample, Table, Times};
 pub use sampler::{Options, Sampler, slow_every};
 pub use tasks::{Scheduled, Task, scheduled, tasks};

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     hash::{DefaultHasher, Hasher},
 };
 
@@ -27,6 +28,29 @@ pub enum Groups {
     All,
     /// These and those below them.
     Named(Vec<GroupName>),
+}
+
+type Ask = Box<dyn FnMut(&Host) -> Vec<GroupName> + Send>;
+
+/// Asks for groups that are sampled beside the others with all that is below them: they come and go elsewhere, as the units of
+/// systemd that a layout has as groups.
+pub struct Elsewhere(Ask);
+
+impl Elsewhere {
+    /// `ask` gives those that are there now.
+    pub fn new(ask: impl FnMut(&Host) -> Vec<GroupName> + Send + 'static) -> Elsewhere {
+        Elsewhere(Box::new(ask))
+    }
+
+    pub(crate) fn groups(&mut self, host: &Host) -> Vec<GroupName> {
+        (self.0)(host)
+    }
+}
+
+impl fmt::Debug for Elsewhere {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Elsewhere")
+    }
 }
 
 /// A group's directory in each hierarchy, by position.
@@ -58,13 +82,14 @@ impl<O> Row<O> {
 /// that something may have been made before it.
 pub(crate) fn rows_of(
     host: &Host,
-    groups: &Groups,
+    (groups, also): (&Groups, &[GroupName]),
     mut changes: Option<&mut Changes>,
 ) -> (BTreeMap<String, Seats>, bool) {
     let mut rows = BTreeMap::new();
     let mut any_new = false;
     for at in host.hierarchies() {
-        for top in tops(host, groups, at.id) {
+        let also = also.iter().map(|name| host.seat_in(at, name).path);
+        for top in tops(host, groups, at.id).into_iter().chain(also) {
             let Ok(below) = host.kernel().descendants(at, &top) else { continue };
             for path in std::iter::once(top).chain(below) {
                 any_new |= changes.as_deref_mut().is_some_and(|changes| changes.watch(at, &path));

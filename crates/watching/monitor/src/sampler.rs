@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use kernel::{Error, Host};
+use kernel::{Error, GroupName, Host};
 use settings::DeviceNumber;
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     group_fields::GROUP_FIELDS,
     machine_fields::MACHINE_FIELDS,
     parse::{self, Context},
-    rows::{Groups, Reader, Row, rows_of},
+    rows::{Elsewhere, Groups, Reader, Row, rows_of},
     sample::{Columns, Parts, Sample, Table},
     sources::{GroupFiles, MachineFile, group_files, machine_files, pace_of, parts},
 };
@@ -60,6 +60,9 @@ impl Options {
 pub struct Sampler<F: Files> {
     files: F,
     options: Options,
+    elsewhere: Option<Elsewhere>,
+    /// What it said last.
+    also: Vec<GroupName>,
     parts: Parts,
     group_files: GroupFiles,
     machine: Vec<(MachineFile, Option<F::Open>)>,
@@ -108,6 +111,8 @@ impl<F: Files> Sampler<F> {
             },
             files,
             options,
+            elsewhere: None,
+            also: Vec::new(),
             parts,
         };
         sampler.list(host);
@@ -144,7 +149,7 @@ impl<F: Files> Sampler<F> {
     /// # Errors
     /// A hierarchy's groups can't be listed. Files that can't be read make their figures missing.
     pub fn tick(&mut self, host: &Host, beat: Beat) -> Result<&Sample, Error> {
-        self.look_for_changes();
+        self.look_for_changes(host);
         if self.dirty {
             self.list(host);
         }
@@ -169,6 +174,12 @@ impl<F: Files> Sampler<F> {
         slow_every(self.options.slow_every, self.rows.len())
     }
 
+    /// Samples these, too; they are asked for again as often as slow figures are read.
+    pub fn also(mut self, elsewhere: Elsewhere) -> Sampler<F> {
+        self.elsewhere = Some(elsewhere);
+        self
+    }
+
     /// Makes the next sample read everything of every group, as after a change of settings.
     pub fn refresh(&mut self) {
         self.rows.iter_mut().for_each(|row| row.is_new = true);
@@ -182,8 +193,13 @@ impl<F: Files> Sampler<F> {
         of_groups.chain(machine.filter_map(|(_, open)| open.as_ref()))
     }
 
-    fn look_for_changes(&mut self) {
+    fn look_for_changes(&mut self, host: &Host) {
         let is_due = self.started.is_multiple_of(self.options.slow_every.max(1));
+        if let Some(elsewhere) = self.elsewhere.as_mut().filter(|_| is_due) {
+            let also = elsewhere.groups(host);
+            self.dirty |= also != self.also;
+            self.also = also;
+        }
         self.dirty |= match &mut self.changes {
             Some(changes) => changes.any() || (changes.is_blind() && is_due),
             None => is_due,
@@ -192,7 +208,8 @@ impl<F: Files> Sampler<F> {
 
     /// Lists groups again: rows that stay keep their descriptors and numbers.
     fn list(&mut self, host: &Host) {
-        let (found, watches_are_new) = rows_of(host, &self.options.groups, self.changes.as_mut());
+        let (found, watches_are_new) =
+            rows_of(host, (&self.options.groups, &self.also), self.changes.as_mut());
         // a group below one whose watch is new may have been missed: once more with the next sample
         self.dirty = watches_are_new;
         let mut old = std::mem::take(&mut self.rows).into_iter().peekable();

@@ -61,7 +61,7 @@ Examples:
 /// Which samples of the groups: what watch and top have in common.
 #[derive(Debug, ClapArgs)]
 pub struct Pictures {
-    /// Only these groups and those below them; / for everything on the machine [default: all groups of Ringfence]
+    /// Only these groups and those below them; / for everything on the machine [default: all groups of Ringfence and the units of the layout]
     #[arg(value_name = "GROUP")]
     pub groups: Vec<String>,
     /// Interval, 10ms to 1d
@@ -133,7 +133,7 @@ pub struct Record {
     /// Maximum size on disk, at least 1M; the oldest samples are deleted
     #[arg(long, default_value = "1G", value_parser = size)]
     pub size: Bytes,
-    /// Only these groups and those below them; / for everything on the machine [default: all groups of Ringfence]
+    /// Only these groups and those below them; / for everything on the machine [default: all groups of Ringfence and the units of the layout]
     #[arg(value_name = "GROUP")]
     pub groups: Vec<String>,
 }
@@ -167,7 +167,7 @@ pub struct Dump {
 
 #[derive(Debug, ClapArgs)]
 pub struct Metrics {
-    /// Only these groups and those below them; / for everything on the machine [default: all groups of Ringfence]
+    /// Only these groups and those below them; / for everything on the machine [default: all groups of Ringfence and the units of the layout]
     #[arg(value_name = "GROUP")]
     pub groups: Vec<String>,
     /// Write into a file, atomically, for a collector of text files (node_exporter reads *.prom)

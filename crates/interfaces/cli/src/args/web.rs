@@ -22,7 +22,7 @@ Examples:
 
 #[derive(Debug, ClapArgs)]
 pub struct Web {
-    /// Only these groups and those below them; / for everything on the machine [default: all groups of Ringfence]
+    /// Only these groups and those below them; / for everything on the machine [default: all groups of Ringfence and the units of the layout]
     #[arg(value_name = "GROUP")]
     pub groups: Vec<String>,
     /// Allow changes; without it the page only reads

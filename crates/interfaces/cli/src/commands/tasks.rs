@@ -1,11 +1,11 @@
 //! `run`, `where`.
 
-use std::{collections::BTreeMap, fmt::Write};
+use std::{collections::BTreeMap, fmt::Write, path::PathBuf};
 
 use apply::{Running, State, StaysIn, Target};
 use kernel::{GroupName, Host, Program, ProgramEnd, Real, describe};
 use serde_json::json;
-use units::{hint::Command, printable};
+use units::{group_path, hint::Command, printable};
 
 use super::{group, host, units as bound};
 use crate::{
@@ -67,7 +67,7 @@ pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
     let pids = if args.of.is_empty() { vec![caller] } else { args.pids() };
     let mut text = String::new();
     let mut rows = Vec::new();
-    let mut of_units = None;
+    let mut in_effect = None;
     for pid in pids {
         let process = host.kernel().process(pid).map_err(|_| kernel::Error::NoProcess { pid })?;
         let groups: Vec<_> = host
@@ -81,12 +81,21 @@ pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
                 Some((at.label(), name, real))
             })
             .collect();
-        // the group of the layout that is the unit
+        // the group of the layout that is the unit, or is in it
         let unit = host.unit_of_process(pid).map(|unit| {
-            let groups = of_units.get_or_insert_with(|| bound::bound_groups(&host));
-            let is_it = |group: &&apply::GroupStatus| group.unit.as_ref().is_some_and(|its| its.name == unit);
-            let group = groups.iter().find(is_it).map(|group| group.group.clone());
-            (unit, group)
+            let in_effect = in_effect.get_or_insert_with(|| bound::groups_in_effect(&host));
+            let real = |directory: &&PathBuf| groups.iter().any(|(_, _, real)| real.starts_with(directory));
+            let is_unit =
+                |group: &&apply::GroupStatus| group.unit.as_ref().is_some_and(|its| its.name == unit);
+            let own = in_effect.iter().find(is_unit).map(|own| {
+                let is_in_it = |group: &&apply::GroupStatus| {
+                    group_path::is_at_or_below(&group.group, &own.group)
+                        && group.directories.iter().any(|directory| real(&directory))
+                };
+                let deepest = in_effect.iter().filter(is_in_it).max_by_key(|group| group.group.len());
+                deepest.unwrap_or(own).group.clone()
+            });
+            (unit, own)
         });
         if as_json {
             let hierarchies: BTreeMap<_, _> = groups

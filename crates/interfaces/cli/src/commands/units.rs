@@ -59,12 +59,16 @@ pub fn resolve(args: &mut Args) -> Result<bool, Failure> {
     Ok(any)
 }
 
-/// The groups of the layout in effect that are units; none for a caller who may not read the records.
-pub fn bound_groups(host: &Host) -> Vec<GroupStatus> {
+/// The groups in effect; none for a caller who may not read the records.
+pub fn groups_in_effect(host: &Host) -> Vec<GroupStatus> {
     let running = Running::new();
     let target = Target { host, system: &running };
-    let groups = apply::status(&State::peek(apply::state_directory()), target).unwrap_or_default();
-    groups.into_iter().filter(|group| group.unit.is_some()).collect()
+    apply::status(&State::peek(apply::state_directory()), target).unwrap_or_default()
+}
+
+/// Those of them that are units.
+fn bound_groups(host: &Host) -> Vec<GroupStatus> {
+    groups_in_effect(host).into_iter().filter(|group| group.unit.is_some()).collect()
 }
 
 /// A refusal of a name that a layout has only before those of units names these, and not a way to make such a group.

@@ -20,7 +20,10 @@ pub use watch::watch;
 
 use std::{path::PathBuf, time::SystemTime};
 
-use exporters::view::{self, Choice};
+use exporters::{
+    layout_units,
+    view::{self, Choice},
+};
 use kernel::{GroupName, Host};
 use monitor::{Descriptors, Groups, Options, Sampler};
 
@@ -54,16 +57,20 @@ fn with_device(choice: Choice) -> Result<Choice, Failure> {
     }
 }
 
-/// A sampler of the groups that were named, which must be there; without any, of all of ours.
+/// A sampler of the groups that were named, which must be there; without any, of all of ours, and of
+/// the units that the layout has as groups.
 fn sampler(host: &Host, names: &[String], slow_every: u64) -> Result<Sampler<Descriptors>, Failure> {
     let named = self::names(names)?;
     for name in named.iter().filter(|name| !name.path().is_empty()) {
         host.existing(name)?;
     }
-    let groups = if named.is_empty() { Groups::Ours } else { Groups::Named(named) };
     // where that is refused, files are opened again each time
     let _ = Descriptors::allow_more();
-    Ok(Sampler::new(host, Descriptors::new(), Options { groups, slow_every }, true))
+    let sampler = |groups| Sampler::new(host, Descriptors::new(), Options { groups, slow_every }, true);
+    if named.is_empty() {
+        return Ok(sampler(Groups::Ours).also(layout_units(apply::state_directory())));
+    }
+    Ok(sampler(Groups::Named(named)))
 }
 
 fn names(groups: &[String]) -> Result<Vec<GroupName>, Failure> {

@@ -31,6 +31,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
             "each service that fits a pattern is divided by role, and a later one has the limits of all from its start",
             pattern,
         ),
+        ("figures of a service's groups are shown without naming them, and where names each group", shown),
         ("what can't be a role's group in a service is refused with the reason", refused),
     ];
     of_cases(world, NEEDS, cases)
@@ -150,6 +151,17 @@ impl Server {
         }
     }
 
+    /// A command that finds the history by itself: does it succeed, and what does it print?
+    fn named(&self, line: &str) -> (bool, String) {
+        let desk = &self.unit.desk;
+        let line = desk.scene.fill(line);
+        let mut command = Command::new(desk.scene.program());
+        command.env("RINGFENCE_STATE", desk.path("state")).args(line.split_whitespace());
+        let done = command.output().unwrap();
+        let text = [done.stdout, done.stderr].concat();
+        (done.status.success(), String::from_utf8(text).unwrap())
+    }
+
     fn place(&self) {
         self.unit.desk.ends("classify --rules {d}/l.toml --all", 0);
     }
@@ -163,6 +175,42 @@ impl Server {
             has_drop_in: self.unit.drop_in().exists(),
         }
     }
+}
+
+fn shown(world: &Arc<World>) {
+    let server = Server::new(world, "roles-shown");
+    let desk = &server.unit.desk;
+    desk.write("l.toml", LAYOUT);
+    desk.ends("apply {d}/l.toml {s}", 0);
+    server.place();
+    let from_root = |group: &str| format!("/system.slice/{}{group}", server.unit.name);
+    let groups = ["", "/main", "/maintenance", "/writers"].map(from_root);
+    let (success, text) = server.named("watch --once --json --fields pids.current,memory.current");
+    let sample: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(success, "{text}");
+    for (group, count) in groups.iter().zip([4.0, 2.0, 1.0, 1.0]) {
+        assert_eq!(sample["groups"][group]["pids.current"].as_f64(), Some(count), "{group}: {text}");
+    }
+    let (_, text) = server.named("metrics");
+    for group in &groups {
+        let tasks = format!("ringfence_group_pids_current{{group=\"{group}\"}} ");
+        assert!(text.contains(&tasks), "{tasks}: {text}");
+    }
+    let (success, text) = server.named("record --count 2 --interval 100ms --directory {d}/log");
+    assert!(success, "{text}");
+    let (_, text) = server.named("dump --json --directory {d}/log");
+    says(&text, &[&groups[2]]);
+    for (pid, group) in server.titles().into_values() {
+        let (_, text) = server.named(&format!("where {pid}"));
+        let of = format!("which is group '{}/{group}' of the layout", desk.scene.group);
+        says(&text, &[&of]);
+    }
+    // where its memory is not counted, there is no figure
+    desk.write("l.toml", &LAYOUT.replace("memory.high = \"200M\"\n", ""));
+    desk.ends("apply {d}/l.toml {s}", 0);
+    assert_eq!(server.unit.holds("main/memory.current"), None);
+    let (_, text) = server.named("why {g}/main --for 100ms");
+    assert!(text.contains("cpu.usage") && !text.contains("memory.current"), "{text}");
 }
 
 fn divided(world: &Arc<World>) {
@@ -192,14 +240,7 @@ fn divided(world: &Arc<World>) {
     };
     assert_eq!((count("{g}/main"), count("{g}/maintenance"), count("{g}/writers")), (2, 1, 1));
     // names of the layout lead there
-    let named = |line: &str| {
-        let line = desk.scene.fill(line);
-        let mut command = Command::new(desk.scene.program());
-        command.env("RINGFENCE_STATE", desk.path("state")).args(line.split_whitespace());
-        let done = command.output().unwrap();
-        let text = [done.stdout, done.stderr].concat();
-        (done.status.success(), String::from_utf8(text).unwrap())
-    };
+    let named = |line: &str| server.named(line);
     let (success, text) = named("get {g}/maintenance pids.max");
     assert!(success && text.contains("50"), "{text}");
     let checkpointer = titles["checkpointer"].0;

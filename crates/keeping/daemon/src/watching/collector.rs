@@ -11,8 +11,9 @@ use std::{
 };
 
 use apply::{Resizes, State, Target};
-use exporters::metrics::{
-    Bounds, Desired, Format, Partition, Writer, replace, write, write_energy, write_latencies,
+use exporters::{
+    layout_units,
+    metrics::{Bounds, Desired, Format, Partition, Writer, replace, write, write_energy, write_latencies},
 };
 use kernel::{GroupName, Host, Real};
 use monitor::{Beat, Descriptors, Energy, Groups, Options, Sampler};
@@ -164,8 +165,11 @@ impl Collector {
             let mounts = self.shared.mounts();
             match Host::new(Box::new(Real::new())) {
                 Ok(host) => {
-                    let sampler =
-                        Sampler::new(&host, few(), Options { groups: Groups::Ours, slow_every: 1 }, true);
+                    let options = Options { groups: Groups::Ours, slow_every: 1 };
+                    let mut sampler = Sampler::new(&host, few(), options, true);
+                    if let Some(state) = self.shared.state.clone() {
+                        sampler = sampler.also(layout_units(state));
+                    }
                     self.seen = Some(Hierarchies { host, sampler, mounts });
                 }
                 Err(error) => self.sampling.fail(error),

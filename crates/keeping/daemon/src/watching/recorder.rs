@@ -2,6 +2,7 @@
 
 use std::{ops::ControlFlow, os::unix::net::UnixStream, time::Duration};
 
+use exporters::layout_units;
 use kernel::{Host, Real};
 use monitor::{
     Cadence, Groups, Options, Recorder, RecorderOptions, Sampler,
@@ -63,6 +64,9 @@ fn sampled(
     let mounts = shared.mounts();
     let host = Host::new(Box::new(Real::new())).map_err(|error| error.to_string())?;
     let mut sampler = Sampler::new(&host, few(), Options::every(record.interval, Groups::Ours), true);
+    if let Some(state) = shared.state.clone() {
+        sampler = sampler.also(layout_units(state));
+    }
     let mut cadence =
         Cadence::new(record.interval).map_err(|errno| format!("no timer: {}", kernel::describe(errno)))?;
     let after = |recording: &Recording, turn| {

@@ -364,7 +364,9 @@ impl Page<'_> {
         let latencies = self.latencies.iter().filter(|one| one.group == group.group);
         below.extend(latencies.map(ToString::to_string));
         below.extend(frozen(group).map(|words| self.paint.changed(&words)));
-        for (other, pids) in in_both(group, groups) {
+        // with one hierarchy, it was moved between two looks
+        let several = self.host.hierarchies().len() > 1;
+        for (other, pids) in in_both(group, groups).into_iter().filter(|_| several) {
             let (split, mut elsewhere): (Vec<u32>, Vec<u32>) =
                 pids.into_iter().partition(|pid| self.is_split(*pid, &group.group, other));
             // those that are named as drift
