@@ -236,6 +236,8 @@ pub struct CpuFacts {
 pub struct MemoryFacts {
     /// Whose settings it has.
     pub version: Option<Version>,
+    /// Is the group's memory counted?
+    pub is_counted: bool,
     /// Bytes used at the end.
     pub current: u64,
     /// Bytes in swap at the end.

@@ -495,6 +495,7 @@ impl Looked<'_> {
         let own_pressure = self.growth(&name, "memory.pressure.some").filter(|_| self.own_pressure);
         MemoryFacts {
             version: self.version(Controller::Memory),
+            is_counted: self.now(&name, "memory.current").at().is_some(),
             current: now("memory.current"),
             swap: now("memory.swap"),
             refaults_file: grown("memory.refaults.file"),

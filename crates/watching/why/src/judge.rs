@@ -45,12 +45,14 @@ fn is_worth_naming(lost: Lost, facts: &Facts) -> bool {
 }
 
 fn used(facts: &Facts) -> Vec<Number> {
-    let devices = &facts.io.devices;
-    vec![
-        seconds("cpu.usage", facts.cpu.used),
-        bytes("memory.current", facts.memory.current),
-        bytes("memory.swap", facts.memory.swap),
+    let (devices, memory) = (&facts.io.devices, &facts.memory);
+    let mut used = vec![seconds("cpu.usage", facts.cpu.used)];
+    if memory.is_counted {
+        used.extend([bytes("memory.current", memory.current), bytes("memory.swap", memory.swap)]);
+    }
+    used.extend([
         bytes("io.rbytes", devices.iter().map(|device| device.rbytes).sum()),
         bytes("io.wbytes", devices.iter().map(|device| device.wbytes).sum()),
-    ]
+    ]);
+    used
 }

@@ -56,6 +56,7 @@ fn facts() -> Facts {
         },
         memory: MemoryFacts {
             version: Some(Version::V2),
+            is_counted: true,
             current: 1 << 30,
             pressure: Some(Duration::ZERO),
             machine_pressure: Some(Duration::ZERO),
