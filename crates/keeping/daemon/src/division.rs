@@ -395,6 +395,16 @@ impl Division {
         self.desired.groups.iter().flat_map(of_group).collect()
     }
 
+    /// Is another change under way?
+    pub(crate) fn is_changing(&self) -> bool {
+        matches!(try_lock(&self.state), Ok(None))
+    }
+
+    /// Changes when a change of the history begins or ends.
+    pub(crate) fn stamp(&self) -> Option<(i64, i64)> {
+        self.state.stamp()
+    }
+
     /// Where the machine is no longer as it was applied, each with its group; partitions that the kernel keeps invalid
     /// among them.
     ///

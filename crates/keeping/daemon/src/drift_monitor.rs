@@ -108,6 +108,7 @@ impl DriftMonitor {
             let Some(lock) = self.lock(division, changed) else { return false };
             return self.apply(division, &lock, host);
         }
+        let stamp = division.stamp();
         let drifts = match division.drift(host) {
             Ok(drifts) => drifts,
             Err(failure) => {
@@ -121,6 +122,19 @@ impl DriftMonitor {
         let all =
             drifts.into_iter().map(|(group, drift)| ((group, drift.to_string()), may_be_repaired(&drift)));
         let all = all.chain(missing.map(|one| (one, false)));
+        let all: Vec<_> = all.collect();
+        let is_new = |((group, what), _): &((String, String), bool)| {
+            !self.reported.contains_key(&format!("group {group}: {what}"))
+        };
+        // what is half done is no drift
+        if all.iter().any(is_new) && (division.is_changing() || stamp != division.stamp()) {
+            let again = Some(Instant::now() + LOCKED);
+            match why {
+                Why::Time => self.next = again,
+                Why::Machine => self.settled = again,
+            }
+            return false;
+        }
         let mut now = HashMap::new();
         for ((group, what), may_be_repaired) in all {
             let keep = self.keep_of(division, &group);
