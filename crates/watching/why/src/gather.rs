@@ -491,13 +491,14 @@ impl Looked<'_> {
     fn memory(&self, cpus: &CpuSet) -> MemoryFacts {
         let name = self.name();
         let grown = |field| self.grown(&name, field);
-        let now = |field| self.now(&name, field).at().unwrap_or(0);
+        let now = |field| self.now(&name, field).at();
+        let current = now("memory.current");
         let own_pressure = self.growth(&name, "memory.pressure.some").filter(|_| self.own_pressure);
         MemoryFacts {
             version: self.version(Controller::Memory),
-            is_counted: self.now(&name, "memory.current").at().is_some(),
-            current: now("memory.current"),
-            swap: now("memory.swap"),
+            is_counted: current.is_some(),
+            current: current.unwrap_or(0),
+            swap: now("memory.swap").unwrap_or(0),
             refaults_file: grown("memory.refaults.file"),
             refaults_anon: grown("memory.refaults.anon"),
             forgotten: self
