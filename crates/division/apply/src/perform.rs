@@ -6,6 +6,7 @@ pub(crate) mod refill;
 use std::collections::HashMap;
 
 use kernel::{Hierarchy, Op, Seat};
+use layout::UnitName;
 use plan::{Action, Inside, Owned, PARTITION, Place, SettingRequest};
 use rustix::io::Errno;
 use settings::{Access, AdminFiles, Controller, Value, Version, devices};
@@ -140,7 +141,12 @@ impl<'t> Performer<'t> {
     ) -> Result<(), Error> {
         let Some(at) = self.at(place) else { return Err(not_mounted(entry)) };
         let (was, then) = (was_then.0.and_then(Inside::of_text), was_then.1.and_then(Inside::of_text));
-        let of_it = running_units(self.host(), (unit, place), self.system().unit_files());
+        let files = self.system().unit_files();
+        // of a unit that does not run, the slices above it may be left
+        let of_it = match UnitName::of_file_name(unit).is_ok_and(|name| name.is_pattern()) {
+            true => running_units(self.host(), (unit, place), files),
+            false => vec![(unit.to_owned(), place.clone())],
+        };
         if let Some(was) = was {
             self.services((unit, place)).try_for_each(|service| service.end(&was, then.as_ref()))?;
         }
@@ -151,9 +157,14 @@ impl<'t> Performer<'t> {
             names.iter().map(|name| Place { path: child(name), ..place.clone() }).collect()
         };
         let read = |place: &Place, file: &str| self.content(place, file);
-        let ends = |(_, place): &(_, Place)| plan::drop_in_ends(place, was_then, &read, &children);
+        let is_read = || files.is_read(unit);
+        let ends =
+            |(_, place): &(_, Place)| plan::drop_in_ends(place, was_then, (&read, &children), &is_read);
         for (place, file, text) in of_it.iter().flat_map(ends) {
             let written = kernel.write(at, &place.path, file, &text);
+            if written.is_err() && !kernel.exists(at, &place.path) {
+                continue;
+            }
             written.map_err(|errno| self.refused(Op::Write, entry, Some(file), Some(&text), errno))?;
         }
         Ok(())

@@ -78,12 +78,12 @@ fn list_of(text: &str, property: &str) -> Option<CpuSet> {
 }
 
 /// The writes that end what a drop-in file made, once it says `then` in place of `was`: the partition, and the confinement
-/// of processes to CPUs and memory nodes. `children` are the groups in a slice, which have or reserve CPUs.
+/// of processes to CPUs and memory nodes. `children` are the groups in a slice, which have or reserve CPUs; `is_in_force`: has systemd read what the file says?
 pub fn ends(
     place: &Place,
     (was, then): (Option<&str>, Option<&str>),
-    read: &dyn Fn(&Place, &str) -> Option<String>,
-    children: &dyn Fn(&Place) -> Vec<Place>,
+    (read, children): (&dyn Fn(&Place, &str) -> Option<String>, &dyn Fn(&Place) -> Vec<Place>),
+    is_in_force: &dyn Fn() -> bool,
 ) -> Vec<(Place, &'static str, String)> {
     let list_in = |place: &Place, file: &str| -> Option<CpuSet> { read(place, file)?.trim().parse().ok() };
     let list = |place: &Place| list_in(place, EXCLUSIVE);
@@ -103,8 +103,9 @@ pub fn ends(
     for (property, file) in [(ALLOWED_CPUS, CPUS), (ALLOWED_NODES, MEMS)] {
         let Some(said) = was.and_then(|was| list_of(was, property)) else { continue };
         let goes = then.is_none_or(|then| list_of(then, property).is_none());
-        // the list may be another one by now: the daemon's, which resizes, or somebody's
-        let now = list_in(place, file).filter(|now| goes && !now.is_empty());
+        // the list may be another one by now: the daemon's, which resizes, or somebody's; or it is another file's of the unit
+        let is_ended = |now: &CpuSet| goes && !now.is_empty() && (*now == said || is_in_force());
+        let now = list_in(place, file).filter(is_ended);
         let Some(now) = now else { continue };
         if let Some(around) = list_in(&around, &format!("{file}.effective")) {
             writes.push((place.clone(), file, around.union(&said).union(&now).to_string()));
@@ -251,7 +252,9 @@ mod tests {
         };
         let children = |_: &Place| vec![place(unit), place(other)];
         let text = format!("AllowedCPUs=1-2\n{}", line("/m", &place(unit), "1-2", "root"));
-        let ended = |then: Option<&str>| ends(&place(unit), (Some(text.as_str()), then), &read, &children);
+        let ended = |then: Option<&str>| {
+            ends(&place(unit), (Some(text.as_str()), then), (&read, &children), &|| true)
+        };
         assert_eq!(ended(Some(&text)), []);
         assert_eq!(
             ended(None),
@@ -275,7 +278,7 @@ mod tests {
             _ => None,
         };
         let was = "AllowedCPUs=2-3\nAllowedMemoryNodes=1\n";
-        let ended = |then: Option<&str>| ends(&unit, (Some(was), then), &read, &|_| Vec::new());
+        let ended = |then: Option<&str>| ends(&unit, (Some(was), then), (&read, &|_| Vec::new()), &|| true);
         let (cpus, nodes) = ((unit.clone(), CPUS, "0-7".to_owned()), (unit.clone(), MEMS, "0-3".to_owned()));
         assert_eq!(ended(Some(was)), []);
         assert_eq!(ended(Some("AllowedCPUs=4\n")), std::slice::from_ref(&nodes));
@@ -290,7 +293,10 @@ mod tests {
             ("system.slice/x.service", CPUS) => Some("0-1".to_owned()),
             _ => None,
         };
-        let ended = ends(&unit, (Some("AllowedCPUs=0\n"), None), &read, &|_| Vec::new());
-        assert_eq!(ended, [(unit, CPUS, "0-7".to_owned())]);
+        let ended = ends(&unit, (Some("AllowedCPUs=0\n"), None), (&read, &|_| Vec::new()), &|| true);
+        assert_eq!(ended, [(unit.clone(), CPUS, "0-7".to_owned())]);
+        // another file of the unit gave it that
+        let ended = ends(&unit, (Some("AllowedCPUs=0\n"), None), (&read, &|_| Vec::new()), &|| false);
+        assert_eq!(ended, []);
     }
 }

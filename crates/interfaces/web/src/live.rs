@@ -101,7 +101,7 @@ impl Shared {
 /// What is watched.
 #[derive(Debug, Clone, Default)]
 pub struct Watched {
-    /// Only these groups and those below them; empty: all of ours.
+    /// Only these groups and those below them; empty: all of ours, and the units of the layout.
     pub groups: Vec<GroupName>,
     /// The state directory.
     pub state: std::path::PathBuf,

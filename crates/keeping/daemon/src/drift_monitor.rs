@@ -22,6 +22,9 @@ const REST: u32 = 10;
 /// While another change has the lock, it is tried again after this time.
 const LOCKED: Duration = Duration::from_secs(1);
 
+/// What another change may have done so far is reported after this time all the same.
+const LONG: Duration = Duration::from_secs(30);
+
 /// When and how the division is looked at.
 pub(crate) struct DriftMonitor {
     keep: Keep,
@@ -32,6 +35,8 @@ pub(crate) struct DriftMonitor {
     machine: String,
     /// The drift that was reported and is still there; whether it is to be repaired.
     reported: HashMap<String, bool>,
+    /// Since when new drift may be another change's that is under way.
+    waits: Option<Instant>,
     /// Repairs rest until then: who changes his group all the time must not have the history's lock taken all the time.
     rests: Option<Instant>,
     /// Why it can't be looked at or repaired, and what the last change of the machine left to be done.
@@ -60,6 +65,7 @@ impl DriftMonitor {
             settled: None,
             machine,
             reported,
+            waits: None,
             rests: None,
             failed: None,
             left: Vec::new(),
@@ -122,25 +128,22 @@ impl DriftMonitor {
         let all =
             drifts.into_iter().map(|(group, drift)| ((group, drift.to_string()), may_be_repaired(&drift)));
         let all = all.chain(missing.map(|one| (one, false)));
-        let all: Vec<_> = all.collect();
-        let is_new = |((group, what), _): &((String, String), bool)| {
+        let all = all.map(|((group, what), may)| (self.keep_of(division, &group), (group, what, may)));
+        let all: Vec<_> = all.filter(|(keep, _)| *keep != layout::Keep::Off).collect();
+        let is_new = |(_, (group, what, _)): &(_, (String, String, bool))| {
             !self.reported.contains_key(&format!("group {group}: {what}"))
         };
         // what is half done is no drift
         if all.iter().any(is_new) && (division.is_changing() || stamp != division.stamp()) {
-            let again = Some(Instant::now() + LOCKED);
-            match why {
-                Why::Time => self.next = again,
-                Why::Machine => self.settled = again,
+            let since = *self.waits.get_or_insert_with(Instant::now);
+            if since.elapsed() < LONG {
+                self.soon(changed);
+                return false;
             }
-            return false;
         }
+        self.waits = None;
         let mut now = HashMap::new();
-        for ((group, what), may_be_repaired) in all {
-            let keep = self.keep_of(division, &group);
-            if keep == layout::Keep::Off {
-                continue;
-            }
+        for (keep, (group, what, may_be_repaired)) in all {
             let text = format!("group {group}: {what}");
             if !self.reported.contains_key(&text) {
                 Counters::count(&counters.drifts);

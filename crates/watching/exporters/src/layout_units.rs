@@ -13,9 +13,10 @@ pub fn layout_units(state: PathBuf) -> Elsewhere {
     Elsewhere::new(move |host| {
         let system = Running::new();
         let stamp = state.stamp();
-        if seen != Some(stamp) {
-            units = apply::bound_units(&state, Target { host, system: &system }).unwrap_or_default();
-            seen = Some(stamp);
+        if seen != Some(stamp)
+            && let Ok(now) = apply::bound_units(&state, Target { host, system: &system })
+        {
+            (units, seen) = (now, Some(stamp));
         }
         let running =
             units.iter().flat_map(|(unit, place)| running_units(host, (unit, place), system.unit_files()));

@@ -118,10 +118,9 @@ impl<'t> Writer<'t> {
         Writer { to, format, name: String::new(), at: None, hidden: HashSet::new() }
     }
 
-    /// Leaves out every series of these groups.
-    #[must_use]
-    pub fn hiding(self, groups: HashSet<String>) -> Writer<'t> {
-        Writer { hidden: groups, ..self }
+    /// Leaves out every series of these groups from here on.
+    pub fn hide(&mut self, groups: HashSet<String>) {
+        self.hidden = groups;
     }
 
     /// Begins a family: `name` with its unit (`ringfence_drifts`, `ringfence_wait_seconds`) and without `_total`.

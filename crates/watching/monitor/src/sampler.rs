@@ -210,6 +210,8 @@ impl<F: Files> Sampler<F> {
     fn list(&mut self, host: &Host) {
         let (found, watches_are_new) =
             rows_of(host, (&self.options.groups, &self.also), self.changes.as_mut());
+        // one that comes back is another answer then
+        self.also.retain(|name| !host.seats(name).is_empty());
         // a group below one whose watch is new may have been missed: once more with the next sample
         self.dirty = watches_are_new;
         let mut old = std::mem::take(&mut self.rows).into_iter().peekable();

@@ -1,9 +1,10 @@
 //! `run`, `where`.
 
-use std::{collections::BTreeMap, fmt::Write, path::PathBuf};
+use std::{collections::BTreeMap, fmt::Write, path::Path};
 
-use apply::{Running, State, StaysIn, Target};
+use apply::{GroupStatus, Running, State, StaysIn, Target};
 use kernel::{GroupName, Host, Program, ProgramEnd, Real, describe};
+use layout::UnitName;
 use serde_json::json;
 use units::{group_path, hint::Command, printable};
 
@@ -81,21 +82,11 @@ pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
                 Some((at.label(), name, real))
             })
             .collect();
-        // the group of the layout that is the unit, or is in it
         let unit = host.unit_of_process(pid).map(|unit| {
             let in_effect = in_effect.get_or_insert_with(|| bound::groups_in_effect(&host));
-            let real = |directory: &&PathBuf| groups.iter().any(|(_, _, real)| real.starts_with(directory));
-            let is_unit =
-                |group: &&apply::GroupStatus| group.unit.as_ref().is_some_and(|its| its.name == unit);
-            let own = in_effect.iter().find(is_unit).map(|own| {
-                let is_in_it = |group: &&apply::GroupStatus| {
-                    group_path::is_at_or_below(&group.group, &own.group)
-                        && group.directories.iter().any(|directory| real(&directory))
-                };
-                let deepest = in_effect.iter().filter(is_in_it).max_by_key(|group| group.group.len());
-                deepest.unwrap_or(own).group.clone()
-            });
-            (unit, own)
+            let real: Vec<&Path> = groups.iter().map(|(_, _, real)| real.as_path()).collect();
+            let group = of_layout(in_effect, &unit, &real);
+            (unit, group)
         });
         if as_json {
             let hierarchies: BTreeMap<_, _> = groups
@@ -104,7 +95,8 @@ pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
                 .collect();
             let mut row = json!({ "process": process, "hierarchies": hierarchies });
             if let Some((name, group)) = unit {
-                row["unit"] = json!({ "name": name, "group": group });
+                let (group, inner) = group.unzip();
+                row["unit"] = json!({ "name": name, "group": group, "inner_group": inner.flatten() });
             }
             rows.push(row);
             continue;
@@ -117,9 +109,34 @@ pub fn places(args: &args::Where, as_json: bool) -> Result<(), Failure> {
             let _ = writeln!(text, "  {label:labels$}  {name:names$}  {}", printable(&real));
         }
         if let Some((unit, group)) = unit {
-            let group = group.map(|group| format!(", which is group '{}' of the layout", printable(&group)));
+            let group = group.map(|(group, inner)| match inner {
+                None => format!(", which is group '{}' of the layout", printable(&group)),
+                Some(inner) => format!(", in group '{}' of the layout", printable(&inner)),
+            });
             let _ = writeln!(text, "  of {}{}", printable(&unit), group.unwrap_or_default());
         }
     }
     if as_json { output::json(&rows) } else { output::text(&text) }
+}
+
+/// The group of the layout that this unit is, by its name or its template's, and the group in it that the process is in; `real`: the
+/// process's directories.
+fn of_layout(in_effect: &[GroupStatus], unit: &str, real: &[&Path]) -> Option<(String, Option<String>)> {
+    let is_its = |group: &&GroupStatus| group.unit.as_ref().is_some_and(|its| its.name == unit);
+    let fits = |group: &&GroupStatus| {
+        let name = group.unit.as_ref().and_then(|its| UnitName::of_file_name(&its.name).ok());
+        name.is_some_and(|name| name.fits(unit))
+    };
+    let own = in_effect.iter().find(is_its).or_else(|| in_effect.iter().find(fits))?;
+    let below = real.iter().find_map(|real| {
+        let names: Vec<&str> = real.iter().filter_map(|name| name.to_str()).collect();
+        let at = names.iter().position(|name| *name == unit)?;
+        Some(names[at + 1..].join("/"))
+    })?;
+    let inner = in_effect.iter().filter(|group| {
+        let rest = group.group.strip_prefix(own.group.as_str()).and_then(|rest| rest.strip_prefix('/'));
+        rest.is_some_and(|rest| group_path::is_at_or_below(&below, rest))
+    });
+    let inner = inner.max_by_key(|group| group.group.len()).map(|group| group.group.clone());
+    Some((own.group.clone(), inner))
 }

@@ -241,6 +241,18 @@ fn stopped(world: &Arc<World>) {
     unit.control("start");
     unit.desk.ends("undo {s}", 0);
     comes_back(|| picture(&of, "system.slice", &unit), &before);
+    // of one that does not run the slice may be left, with the CPUs that its start reserved
+    unit.control("stop");
+    unit.apply(LAYOUT);
+    unit.control("start");
+    unit.control("stop");
+    // somebody else needs the controller meanwhile
+    for above in ["", "system.slice"] {
+        fs::write(Path::new(ROOT).join(above).join("cgroup.subtree_control"), "+cpuset").unwrap();
+    }
+    fs::write(Path::new(ROOT).join("system.slice/cpuset.cpus.exclusive"), "1").unwrap();
+    unit.desk.ends("undo {s}", 0);
+    assert!(holds("system.slice", "cpuset.cpus.exclusive").is_none_or(|list| list.is_empty()));
 }
 
 fn two(world: &Arc<World>) {

@@ -202,7 +202,7 @@ fn shown(world: &Arc<World>) {
     says(&text, &[&groups[2]]);
     for (pid, group) in server.titles().into_values() {
         let (_, text) = server.named(&format!("where {pid}"));
-        let of = format!("which is group '{}/{group}' of the layout", desk.scene.group);
+        let of = format!("in group '{}/{group}' of the layout", desk.scene.group);
         says(&text, &[&of]);
     }
     // where its memory is not counted, there is no figure

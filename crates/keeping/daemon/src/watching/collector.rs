@@ -134,28 +134,13 @@ impl Collector {
         }
         let start = Instant::now();
         let mut text = String::new();
-        let hidden = if all { HashSet::new() } else { self.hidden() };
-        let mut writer = Writer::new(&mut text, format).hiding(hidden);
-        self.groups(&mut writer);
+        let mut writer = Writer::new(&mut text, format);
+        self.groups(&mut writer, all);
         own::write(&self.shared, &mut writer);
         writer.end();
         let text: Arc<str> = text.into();
         self.texts[place] = Some(Text { at: Instant::now(), took: start.elapsed(), text: Arc::clone(&text) });
         text
-    }
-
-    /// The groups that a user without any rights could not look into: the socket shows them to nobody else either.
-    fn hidden(&mut self) -> HashSet<String> {
-        self.see();
-        let Some(Hierarchies { host, .. }) = &self.seen else { return HashSet::new() };
-        let nobody = Peer { uid: NOBODY, gid: NOBODY, pid: 0, groups: Vec::new() };
-        let mut view = View::of(&nobody);
-        let listed = host.list(&GroupName::base()).unwrap_or_default();
-        let hidden = listed.into_iter().filter(|(name, at)| {
-            let Ok(group) = GroupName::new(name) else { return true };
-            !at.iter().all(|id| view.lists(&host.seat_in(&host.hierarchies()[*id], &group).directory()))
-        });
-        hidden.map(|(name, _)| name).collect()
     }
 
     /// Looks at the hierarchies again if they may be others.
@@ -177,8 +162,8 @@ impl Collector {
         }
     }
 
-    /// All figures of the hierarchies.
-    fn groups(&mut self, to: &mut Writer<'_>) {
+    /// All figures of the hierarchies, or of the groups alone that everybody may look into.
+    fn groups(&mut self, to: &mut Writer<'_>, all: bool) {
         self.see();
         let Some(Hierarchies { host, sampler, .. }) = &mut self.seen else { return };
         // who asks seldom wants all of it
@@ -206,6 +191,9 @@ impl Collector {
         match sampler.tick(host, Beat::default()) {
             Ok(sample) => {
                 self.sampling.succeeded();
+                if !all {
+                    to.hide(hidden(host, sample.groups.rows()));
+                }
                 write(sample, bounds, &|group| own.contains(group), to);
                 write_energy(&Energy::live(), to);
                 Partition::write(&Partition::all(host, sample.groups.rows()), bounds, to);
@@ -226,4 +214,15 @@ impl Collector {
         self.misplaced.look(host, &self.shared, self.paces.misplaced);
         self.misplaced.write(to);
     }
+}
+
+/// The groups of these that a user without any rights could not look into: the socket shows them to nobody else either.
+fn hidden(host: &Host, groups: &[String]) -> HashSet<String> {
+    let nobody = Peer { uid: NOBODY, gid: NOBODY, pid: 0, groups: Vec::new() };
+    let mut view = View::of(&nobody);
+    let is_hidden = |name: &&String| {
+        let Ok(group) = GroupName::new(name) else { return true };
+        !host.seats(&group).iter().all(|seat| view.lists(&seat.directory()))
+    };
+    groups.iter().filter(is_hidden).cloned().collect()
 }

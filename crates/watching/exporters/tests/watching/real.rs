@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use fake::suite;
 use kernel::{GroupName, Hierarchy};
 use libtest_mimic::Trial;
-use monitor::{Beat, Buffer, Cadence, Descriptors, Files, Reading, Sampler, Window};
+use monitor::{
+    Beat, Buffer, Cadence, Descriptors, Elsewhere, Files, Groups, Options, Reading, Sampler, Window,
+};
 use nix::sys::{
     resource::{UsageWho, getrusage},
     time::TimeValLike,
@@ -30,6 +32,7 @@ pub fn trials() -> Vec<Trial> {
         trial("a frozen group is shown", frozen),
         trial("the last CPU of each task follows a live change", last_cpu),
         trial("groups that come and go are seen with the next sample but one", groups_come_and_go),
+        trial("a group elsewhere that goes and comes back is seen again", elsewhere),
         trial("a group made again under an old name has nothing of the old one's", made_again),
         trial("what is read less often is read in its turn, or when that is requested", paces),
         trial("a sample allocates nothing while nothing changes", no_allocation),
@@ -281,6 +284,28 @@ impl Files for Few {
     fn at_most(&self) -> usize {
         3
     }
+}
+
+/// A unit that is restarted: it comes back before it is asked for again.
+fn elsewhere() {
+    let world = World::new("elsewhere");
+    for name in ["ours", "unit"] {
+        world.make(name);
+    }
+    let [ours, unit] = ["ours", "unit"].map(|name| GroupName::new(&world.name(name)).unwrap());
+    let options = Options { groups: Groups::Named(vec![ours]), slow_every: 4 };
+    let mut sampler =
+        Sampler::new(&world.host, Descriptors::new(), options, true).also(Elsewhere::new(move |host| {
+            [unit.clone()].into_iter().filter(|name| !host.seats(name).is_empty()).collect()
+        }));
+    let mut is_seen = || world.next(&mut sampler, "unit", "pids.current") == Reading::At(0);
+    assert!(is_seen());
+    world.remove("unit");
+    is_seen();
+    assert!(!is_seen());
+    world.make("unit");
+    is_seen();
+    assert!((0..4).any(|_| is_seen()));
 }
 
 fn few_descriptors() {

@@ -366,7 +366,7 @@ impl Page<'_> {
         below.extend(frozen(group).map(|words| self.paint.changed(&words)));
         // with one hierarchy, it was moved between two looks
         let several = self.host.hierarchies().len() > 1;
-        for (other, pids) in in_both(group, groups).into_iter().filter(|_| several) {
+        for (other, pids) in in_both(group, groups) {
             let (split, mut elsewhere): (Vec<u32>, Vec<u32>) =
                 pids.into_iter().partition(|pid| self.is_split(*pid, &group.group, other));
             // those that are named as drift
@@ -374,7 +374,7 @@ impl Page<'_> {
                 let drift = group.drift.iter();
                 drift.filter_map(Drift::in_other).any(|(of, pids)| of == other && pids.contains(pid))
             };
-            elsewhere.retain(|pid| !is_named(pid));
+            elsewhere.retain(|pid| several && !is_named(pid));
             let hows = [("with some of their threads", split), ("in other hierarchies", elsewhere)];
             let hows = hows.into_iter().filter(|(_, pids)| !pids.is_empty());
             below.extend(
