@@ -157,9 +157,9 @@ impl<'t> Performer<'t> {
             names.iter().map(|name| Place { path: child(name), ..place.clone() }).collect()
         };
         let read = |place: &Place, file: &str| self.content(place, file);
-        let is_read = || files.is_read(unit);
-        let ends =
-            |(_, place): &(_, Place)| plan::drop_in_ends(place, was_then, (&read, &children), &is_read);
+        let is_in_force = || files.is_read(unit);
+        let scene = plan::UnitScene { read: &read, children: &children, is_in_force: &is_in_force };
+        let ends = |(_, place): &(_, Place)| plan::drop_in_ends(place, was_then, &scene);
         for (place, file, text) in of_it.iter().flat_map(ends) {
             let written = kernel.write(at, &place.path, file, &text);
             if written.is_err() && !kernel.exists(at, &place.path) {

@@ -86,6 +86,6 @@ pub use request::{Place, PlanError, ReadFile, SettingRequest, Write, rest_of_lin
 pub use restore::restoring;
 pub use schedules::{unschedulable, with_each_schedule};
 pub use step::{Assignment, Dropped, Plan, Step, Upkeep};
-pub use unit_partition::{ends as drop_in_ends, is_partition, is_reserve, no_partition};
+pub use unit_partition::{UnitScene, ends as drop_in_ends, is_partition, is_reserve, no_partition};
 pub use unit_place::units;
 pub use writes::writes;

@@ -77,13 +77,22 @@ fn list_of(text: &str, property: &str) -> Option<CpuSet> {
     text.lines().rev().find_map(|line| line.strip_prefix(property))?.parse().ok()
 }
 
+/// What is so where a unit's drop-in file ends.
+pub struct UnitScene<'s> {
+    /// The content of a group's file.
+    pub read: &'s dyn Fn(&Place, &str) -> Option<String>,
+    /// The groups in a slice, which have or reserve CPUs.
+    pub children: &'s dyn Fn(&Place) -> Vec<Place>,
+    /// Has systemd read what the file says?
+    pub is_in_force: &'s dyn Fn() -> bool,
+}
+
 /// The writes that end what a drop-in file made, once it says `then` in place of `was`: the partition, and the confinement
-/// of processes to CPUs and memory nodes. `children` are the groups in a slice, which have or reserve CPUs; `is_in_force`: has systemd read what the file says?
+/// of processes to CPUs and memory nodes.
 pub fn ends(
     place: &Place,
     (was, then): (Option<&str>, Option<&str>),
-    (read, children): (&dyn Fn(&Place, &str) -> Option<String>, &dyn Fn(&Place) -> Vec<Place>),
-    is_in_force: &dyn Fn() -> bool,
+    UnitScene { read, children, is_in_force }: &UnitScene<'_>,
 ) -> Vec<(Place, &'static str, String)> {
     let list_in = |place: &Place, file: &str| -> Option<CpuSet> { read(place, file)?.trim().parse().ok() };
     let list = |place: &Place| list_in(place, EXCLUSIVE);
@@ -253,7 +262,11 @@ mod tests {
         let children = |_: &Place| vec![place(unit), place(other)];
         let text = format!("AllowedCPUs=1-2\n{}", line("/m", &place(unit), "1-2", "root"));
         let ended = |then: Option<&str>| {
-            ends(&place(unit), (Some(text.as_str()), then), (&read, &children), &|| true)
+            ends(
+                &place(unit),
+                (Some(text.as_str()), then),
+                &UnitScene { read: &read, children: &children, is_in_force: &|| true },
+            )
         };
         assert_eq!(ended(Some(&text)), []);
         assert_eq!(
@@ -278,7 +291,13 @@ mod tests {
             _ => None,
         };
         let was = "AllowedCPUs=2-3\nAllowedMemoryNodes=1\n";
-        let ended = |then: Option<&str>| ends(&unit, (Some(was), then), (&read, &|_| Vec::new()), &|| true);
+        let ended = |then: Option<&str>| {
+            ends(
+                &unit,
+                (Some(was), then),
+                &UnitScene { read: &read, children: &|_| Vec::new(), is_in_force: &|| true },
+            )
+        };
         let (cpus, nodes) = ((unit.clone(), CPUS, "0-7".to_owned()), (unit.clone(), MEMS, "0-3".to_owned()));
         assert_eq!(ended(Some(was)), []);
         assert_eq!(ended(Some("AllowedCPUs=4\n")), std::slice::from_ref(&nodes));
@@ -293,10 +312,18 @@ mod tests {
             ("system.slice/x.service", CPUS) => Some("0-1".to_owned()),
             _ => None,
         };
-        let ended = ends(&unit, (Some("AllowedCPUs=0\n"), None), (&read, &|_| Vec::new()), &|| true);
+        let ended = ends(
+            &unit,
+            (Some("AllowedCPUs=0\n"), None),
+            &UnitScene { read: &read, children: &|_| Vec::new(), is_in_force: &|| true },
+        );
         assert_eq!(ended, [(unit.clone(), CPUS, "0-7".to_owned())]);
         // another file of the unit gave it that
-        let ended = ends(&unit, (Some("AllowedCPUs=0\n"), None), (&read, &|_| Vec::new()), &|| false);
+        let ended = ends(
+            &unit,
+            (Some("AllowedCPUs=0\n"), None),
+            &UnitScene { read: &read, children: &|_| Vec::new(), is_in_force: &|| false },
+        );
         assert_eq!(ended, []);
     }
 }

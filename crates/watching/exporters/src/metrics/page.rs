@@ -49,6 +49,10 @@ at most every 30. Numbers of groups (1,000, or `--metrics-max-groups`), of devic
 bounded; what is left out is a metric. A figure that this kernel does not have is left out, never shown as 0; no limit is
 `+Inf`.
 
+Units of systemd that the layout has as groups are sampled with all groups below them. Their figures have the group's name from the
+root (`group=\"/system.slice/postgresql.service/main\"`), and what was applied to them has the layout's name (`group=\"postgres/main\"`):
+a query that compares the two does not match them by itself.
+
 ## Prometheus
 
 ```yaml
