@@ -83,7 +83,20 @@ impl Drop for User {
         for pid in self.processes() {
             end(pid, Signal::KILL);
         }
-        let _ = Command::new("userdel").arg(&self.name).stderr(Stdio::null()).status();
+        // another suite may have the file of users locked
+        let is_gone = || {
+            Command::new("userdel")
+                .arg(&self.name)
+                .stderr(Stdio::null())
+                .status()
+                .is_ok_and(|end| end.success())
+        };
+        (0..50).any(|_| {
+            is_gone() || {
+                std::thread::sleep(Duration::from_millis(100));
+                false
+            }
+        });
     }
 }
 
