@@ -10,7 +10,7 @@ use units::hint;
 
 use crate::{
     Again, Failure, Target,
-    in_effect::{Groups, add, drop_undecided},
+    in_effect::{DropIn, Groups, add, drop_undecided},
     record::{Head, Kind},
     state::{State, in_place},
 };
@@ -98,9 +98,7 @@ pub fn bound(state: &State, target: Target<'_>) -> Result<Bound, Failure> {
 /// # Errors
 /// [`Failure::State`].
 pub fn bound_units(state: &State, target: Target<'_>) -> Result<Vec<(String, plan::Place)>, Failure> {
-    let Some((_, groups)) = of_layout(state, target)? else { return Ok(Vec::new()) };
-    let drop_ins = groups.into_values().filter_map(|decided| decided.drop_in);
-    Ok(drop_ins.map(|drop_in| (drop_in.unit, drop_in.place)).collect())
+    Ok(drop_ins(state, target)?.map(|drop_in| (drop_in.unit, drop_in.place)).collect())
 }
 
 /// The services of the layout in effect that are divided: each with its unit's name, where its group is, and the groups in it. Of a
@@ -112,13 +110,16 @@ pub fn divided_services(
     state: &State,
     target: Target<'_>,
 ) -> Result<Vec<(String, plan::Place, plan::Inside)>, Failure> {
-    let Some((_, groups)) = of_layout(state, target)? else { return Ok(Vec::new()) };
-    let service = |decided: crate::in_effect::Decided| {
-        let drop_in = decided.drop_in?;
+    let service = |drop_in: DropIn| {
         let inside = plan::Inside::of_text(&drop_in.text)?;
         Some((drop_in.unit, drop_in.place, inside))
     };
-    Ok(groups.into_values().filter_map(service).collect())
+    Ok(drop_ins(state, target)?.filter_map(service).collect())
+}
+
+fn drop_ins(state: &State, target: Target<'_>) -> Result<impl Iterator<Item = DropIn>, Failure> {
+    let groups = of_layout(state, target)?.map(|(_, groups)| groups).unwrap_or_default();
+    Ok(groups.into_values().filter_map(|decided| decided.drop_in))
 }
 
 /// What the layout in effect decides about each group.

@@ -2,6 +2,7 @@
 //! systemd does, `systemctl show` says the same, and an undo leaves nothing.
 
 use std::{
+    fmt::Display,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -146,6 +147,12 @@ fn is_in_force(unit: &Unit, when: &str) {
     assert_eq!(own, ["268435456", "209715200", "50", "1.500000s", "1", "500"], "{properties:?} {when}");
     let allowed = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     assert!(allowed.lines().any(|line| line == "Cpus_allowed_list:\t1"), "{when}: {allowed}");
+}
+
+/// The CPUs of a process, if it is there.
+pub fn may_use(pid: impl Display) -> Option<::units::CpuSet> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().parse().ok()
 }
 
 fn holds(world: &Arc<World>) {

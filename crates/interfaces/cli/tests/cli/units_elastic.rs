@@ -7,7 +7,7 @@ use libtest_mimic::Trial;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
-    units::{Case, NEEDS, Unit, of_cases, systemctl},
+    units::{Case, NEEDS, Unit, may_use, of_cases, systemctl},
     world::World,
 };
 
@@ -48,7 +48,5 @@ fn resized(world: &Arc<World>) {
 }
 
 fn allowed(unit: &Unit) -> usize {
-    let Ok(status) = fs::read_to_string(format!("/proc/{}/status", unit.pid())) else { return 0 };
-    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    list.trim().parse::<::units::CpuSet>().unwrap().len()
+    may_use(unit.pid()).map_or(0, |cpus| cpus.len())
 }

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
     desk::{Desk, says},
-    units::{Case, NEEDS, Unit, of_cases, systemctl},
+    units::{Case, NEEDS, Unit, may_use, of_cases, systemctl},
     world::World,
 };
 
@@ -55,11 +55,6 @@ fn stat(pid: u32) -> Option<(u32, u32)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     Some((fields.get(36)?.parse().ok()?, fields.get(6)?.parse().ok()?))
-}
-
-fn may_use(pid: u32) -> Option<units::CpuSet> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.trim().parse().ok()
 }
 
 fn pids(group: &str) -> BTreeSet<u32> {

@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{
     desk::{Desk, says},
-    units::{Case, NEEDS, of_cases, shows, systemctl},
+    units::{Case, NEEDS, may_use, of_cases, shows, systemctl},
     world::{Need, World},
 };
 
@@ -392,10 +392,7 @@ fn cpus_back(world: &Arc<World>) {
     fs::write(template.file(), "[Service]\nExecStart=/bin/sleep 1000\nSlice=system.slice\n").unwrap();
     template.start("a");
     let allowed = |template: &Template, instance: &str| {
-        let pid = show(&template.unit(instance), "MainPID");
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-        list.trim().to_owned()
+        may_use(show(&template.unit(instance), "MainPID")).unwrap().to_string()
     };
     let all = allowed(&template, "a");
     assert!(all != "0", "one CPU");

@@ -240,14 +240,13 @@ fn divided(world: &Arc<World>) {
     };
     assert_eq!((count("{g}/main"), count("{g}/maintenance"), count("{g}/writers")), (2, 1, 1));
     // names of the layout lead there
-    let named = |line: &str| server.named(line);
-    let (success, text) = named("get {g}/maintenance pids.max");
+    let (success, text) = server.named("get {g}/maintenance pids.max");
     assert!(success && text.contains("50"), "{text}");
     let checkpointer = titles["checkpointer"].0;
-    let (success, text) = named(&format!("move {{g}}/main {checkpointer}"));
+    let (success, text) = server.named(&format!("move {{g}}/main {checkpointer}"));
     assert!(success && server.titles()["checkpointer"].1 == "main", "{text}");
     // nobody else's processes
-    let (success, text) = named(&format!("move {{g}}/main {}", std::process::id()));
+    let (success, text) = server.named(&format!("move {{g}}/main {}", std::process::id()));
     assert!(!success && server.titles().len() == ROLES.len(), "{text}");
     desk.ends("undo {s}", 0);
     assert_eq!(server.picture(), before);
