@@ -9,7 +9,7 @@ mod turn;
 
 use std::{collections::BTreeSet, ffi::OsStr, fs, path::Path};
 
-use libtest_mimic::{Arguments, Conclusion, Failed, Trial};
+use libtest_mimic::{Arguments, Completion, Conclusion, Failed, Trial};
 
 /// Names a file with the names of tests that passed elsewhere, one a line.
 const PASSED: &str = "RF_PASSED";
@@ -28,17 +28,26 @@ pub fn fallible(
     lacks: Option<String>,
     run: impl FnOnce() -> Result<(), Failed> + Send + 'static,
 ) -> Trial {
-    let name = name.into();
-    let of = name.clone();
-    let trial = Trial::test(name, move || {
-        let _turn = turn::take(&of);
-        let _limit = limit::Limit::of(of);
-        run()
-    });
+    let trial = ignorable(name, move || run().map(|()| Completion::Completed));
     match lacks {
         Some(lacks) => trial.with_ignored_flag(true).with_kind(format!("needs {lacks}")),
         None => trial,
     }
+}
+
+/// The same for a test that finds out only while it runs whether something is lacking.
+#[allow(clippy::disallowed_methods, reason = "here a test waits for its turn")]
+pub fn ignorable(
+    name: impl Into<String>,
+    run: impl FnOnce() -> Result<Completion, Failed> + Send + 'static,
+) -> Trial {
+    let name = name.into();
+    let of = name.clone();
+    Trial::ignorable_test(name, move || {
+        let _turn = turn::take(&of);
+        let _limit = limit::Limit::of(of);
+        run()
+    })
 }
 
 /// Runs the tests as the arguments say, without those that the file named by `RF_PASSED` lists.
@@ -71,8 +80,8 @@ mod tests {
     fn what_the_list_names_is_ignored_and_nothing_else() {
         let mut list = tempfile::NamedTempFile::new().unwrap();
         writeln!(list, "layout: a plan\ncase").unwrap();
-        let trial = |name: &str| Trial::test(name, || Ok(()));
-        let trials = vec![trial("layout: a plan"), trial("layout: a plan of two"), trial("case")];
+        let test = |name| trial(name, None, || ());
+        let trials = vec![test("layout: a plan"), test("layout: a plan of two"), test("case")];
         let marked = without(trials, &passed(Some(list.path().as_os_str())));
         assert_eq!(
             marked.iter().map(|trial| (trial.has_ignored_flag(), trial.kind())).collect::<Vec<_>>(),
@@ -89,8 +98,8 @@ mod tests {
 
     #[test]
     fn a_machines_own_reason_stays() {
-        let trial = Trial::test("case", || Ok(())).with_ignored_flag(true).with_kind("needs root");
-        let marked = without(vec![trial], &BTreeSet::from(["case".to_owned()]));
+        let lacking = trial("case", Some("root".to_owned()), || ());
+        let marked = without(vec![lacking], &BTreeSet::from(["case".to_owned()]));
         assert_eq!(marked[0].kind(), "needs root");
     }
 

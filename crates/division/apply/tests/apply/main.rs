@@ -27,10 +27,7 @@ use libtest_mimic::{Arguments, Trial};
 use settings::{Controller, Version};
 
 fn trial(name: &str, test: impl FnOnce() + Send + 'static) -> Trial {
-    Trial::test(name, move || {
-        test();
-        Ok(())
-    })
+    suite::trial(name, None, test)
 }
 
 macro_rules! trials {

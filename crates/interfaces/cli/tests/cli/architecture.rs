@@ -8,6 +8,7 @@ use std::{
     process::Command,
 };
 
+use fake::suite;
 use libtest_mimic::Trial;
 
 pub fn trials() -> Vec<Trial> {
@@ -26,20 +27,26 @@ pub fn trials() -> Vec<Trial> {
         crates.iter().map(|path| (file_name(path), file_name(path.parent().unwrap()))).collect();
     let sources: Vec<(String, String)> = crates.iter().flat_map(|path| rust_files(path, "src")).collect();
     vec![
-        Trial::test("crates lie in folders of the map's order, each with a front page", {
+        suite::fallible("crates lie in folders of the map's order, each with a front page", None, {
             let (text, root) = (text.clone(), root.clone());
             move || Ok(in_folders(&text, &folders, &root)?)
         }),
-        Trial::test("a crate uses only crates to its left", move || Ok(only_to_the_left(&text, &manifests)?)),
-        Trial::test("what only computes links nothing that asks the kernel", {
+        suite::fallible("a crate uses only crates to its left", None, move || {
+            Ok(only_to_the_left(&text, &manifests)?)
+        }),
+        suite::fallible("what only computes links nothing that asks the kernel", None, {
             let root = root.clone();
             move || Ok(only_computes(&root)?)
         }),
-        Trial::test("the released program checks its counters, and a panic ends one request alone", {
-            let workspace = read("Cargo.toml");
-            move || Ok(release_profile(&workspace)?)
-        }),
-        Trial::test("unsafe code is only where ARCHITECTURE.md says", {
+        suite::fallible(
+            "the released program checks its counters, and a panic ends one request alone",
+            None,
+            {
+                let workspace = read("Cargo.toml");
+                move || Ok(release_profile(&workspace)?)
+            },
+        ),
+        suite::fallible("unsafe code is only where ARCHITECTURE.md says", None, {
             let sources = sources.clone();
             move || {
                 let allowed = [
@@ -56,15 +63,15 @@ pub fn trials() -> Vec<Trial> {
                 absent(&sources, &["allow(unsafe_code"], &allowed)
             }
         }),
-        Trial::test("fewer and fewer names of cgroup files stand outside the table", {
+        suite::fallible("fewer and fewer names of cgroup files stand outside the table", None, {
             let sources = sources.clone();
             move || Ok(names_of_files(&sources)?)
         }),
-        Trial::test("no command of a hint has a name put in but by units::hint", {
+        suite::fallible("no command of a hint has a name put in but by units::hint", None, {
             let sources = sources.clone();
             move || Ok(commands_by_hand(&sources)?)
         }),
-        Trial::test("only the kernel crate names cgroup file systems", move || {
+        suite::fallible("only the kernel crate names cgroup file systems", None, move || {
             let allowed = [
                 "kernel/src/",
                 "fake/src/",

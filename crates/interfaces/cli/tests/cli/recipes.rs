@@ -59,10 +59,11 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
             follow(&Desk::new(&world, page.path), page.text, own_machine);
         })
     };
-    let reader = Trial::test("documents: a page is read as files, commands and their output", || {
-        reads_as_meant();
-        Ok(())
-    });
+    let reader =
+        suite::fallible("documents: a page is read as files, commands and their output", None, || {
+            reads_as_meant();
+            Ok(())
+        });
     PAGES.iter().map(trial).chain([reader]).collect()
 }
 

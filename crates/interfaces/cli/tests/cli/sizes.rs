@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use fake::suite;
 use libtest_mimic::Trial;
 use syn::{spanned::Spanned, visit::Visit};
 
@@ -28,8 +29,10 @@ pub fn trials() -> Vec<Trial> {
     }
     let files: Vec<(String, String)> = paths.iter().flat_map(|path| rust_files(path, "")).collect();
     vec![
-        Trial::test("sizes: functions of tests are not counted, those inside another are", || Ok(counts()?)),
-        Trial::test("sizes: no other function has more than 80 lines", {
+        suite::fallible("sizes: functions of tests are not counted, those inside another are", None, || {
+            Ok(counts()?)
+        }),
+        suite::fallible("sizes: no other function has more than 80 lines", None, {
             let files = files.clone();
             move || {
                 let sources = files.iter().filter(|(path, _)| path.contains("/src/") && !is_test(path));
@@ -40,7 +43,7 @@ pub fn trials() -> Vec<Trial> {
                 nothing(long.collect())
             }
         }),
-        Trial::test("sizes: no file has more than 600 lines but tables", move || {
+        suite::fallible("sizes: no file has more than 600 lines but tables", None, move || {
             let long = |path: &str| files.iter().any(|(file, text)| file == path && is_long(text));
             let others = files
                 .iter()

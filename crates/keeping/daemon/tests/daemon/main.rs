@@ -45,7 +45,7 @@ mod world;
 use std::{path::Path, process::ExitCode};
 
 use fake::suite;
-use libtest_mimic::{Arguments, Completion, Trial};
+use libtest_mimic::{Arguments, Completion};
 use settings::Version;
 
 fn main() -> ExitCode {
@@ -94,8 +94,7 @@ fn main() -> ExitCode {
         .concat()
     } else {
         let ignored = || Ok(Completion::ignored_with("needs root"));
-        return libtest_mimic::run(&arguments, vec![Trial::ignorable_test("daemon::all", ignored)])
-            .exit_code();
+        return libtest_mimic::run(&arguments, vec![suite::ignorable("daemon::all", ignored)]).exit_code();
     };
     let (v1, v2) = (needs::cpuset(Version::V1), needs::cpuset(Version::V2));
     let (hotplug, cores) = (needs::hotplug(), needs::cores());

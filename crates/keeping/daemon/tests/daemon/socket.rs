@@ -13,7 +13,7 @@ mod scene;
 mod serving;
 
 use fake::suite;
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Arguments;
 
 fn main() {
     if client::is_asked() {
@@ -27,7 +27,7 @@ fn main() {
     let trial = |(name, test): &(&'static str, fn())| {
         let test = *test;
         // without root there are no other users to be
-        Trial::test(*name, move || {
+        suite::fallible(*name, None, move || {
             test();
             Ok(())
         })

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
         [connector::trials(), gate::trials(), watchdog::trials(), figures].concat_trials()
     } else {
         let ignored = || Ok(Completion::ignored_with("needs root"));
-        vec![Trial::ignorable_test("events::all", ignored)]
+        vec![suite::ignorable("events::all", ignored)]
     };
     suite::run(&arguments, trials).exit_code()
 }

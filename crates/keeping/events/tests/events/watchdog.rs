@@ -11,6 +11,7 @@ use std::{
 };
 
 use events::{Limits, Notice, Watchdog};
+use fake::suite;
 use libtest_mimic::{Completion, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -268,7 +269,7 @@ fn mounted([kind, option]: [&str; 2]) -> Option<PathBuf> {
 /// A case where there is such a mount; elsewhere it is skipped by its name.
 fn needs_mount(name: &'static str, mount: [&'static str; 2], case: fn()) -> Trial {
     let here = mounted(mount).is_some();
-    Trial::ignorable_test(name, move || {
+    suite::ignorable(name, move || {
         if !here {
             return Ok(Completion::ignored_with(format!("no {} hierarchy", mount.join(" "))));
         }

@@ -9,6 +9,9 @@ const TURN: &str = "RF_TURN";
 /// How the names of the tests begin that run beside none of another suite.
 const ALONE: &[&str] = &[
     // cpu_exclusive: no group beside may have the CPU
+    "real::exclusive_",
+    "real::an_exclusive_",
+    "real::a_cloned_v1_cpuset_",
     "refused: a cpuset is not exclusive",
     "refused: a cpuset can't take a CPU that a sibling has for itself",
     "swap::",

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use fake::suite;
 use kernel::{Access, Error, GroupName, Host, Real};
 use libtest_mimic::{Completion, Failed, Trial};
 use settings::Controller;
@@ -18,7 +19,7 @@ pub fn trials() -> Vec<Trial> {
     let is_root = rustix::process::geteuid().is_root();
     match Host::new(Box::new(Real::new())) {
         Ok(host) if is_root && there(&host) => {
-            vec![Trial::ignorable_test("a_leased_file_is_refused_at_once", leased)]
+            vec![suite::ignorable("a_leased_file_is_refused_at_once", leased)]
         }
         _ => Vec::new(),
     }

@@ -49,7 +49,7 @@ fn trials(kind: WorldKind) -> Vec<Trial> {
         }
         Err(reason) => {
             let ignored = move || Ok(Completion::ignored_with(reason));
-            vec![Trial::ignorable_test(format!("{}::all", kind.name()), ignored)]
+            vec![suite::ignorable(format!("{}::all", kind.name()), ignored)]
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use exporters::view::{Note, Numbers, Picture, Value, choices, table};
-use fake::Fake;
+use fake::{Fake, suite};
 use kernel::{GroupName, Hierarchy, Host, Kernel, Real};
 use libtest_mimic::{Completion, Trial};
 use monitor::{Beat, Descriptors, Files, Groups, Options, Sampler, Uncached, Window};
@@ -14,7 +14,7 @@ use crate::{load::Load, trial, world::World};
 pub fn trials() -> Vec<Trial> {
     let real = |name: &str, case: fn()| match World::has_v1(Controller::Cpuacct) && is_root() {
         true => trial(name, case),
-        false => Trial::ignorable_test(name, || Ok(Completion::ignored_with("needs root and cpuacct on v1"))),
+        false => suite::ignorable(name, || Ok(Completion::ignored_with("needs root and cpuacct on v1"))),
     };
     vec![
         trial("tasks are counted over all hierarchies, and where these differ that is said", differing),

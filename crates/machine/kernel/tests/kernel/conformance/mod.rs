@@ -105,7 +105,7 @@ impl Case {
     }
 
     fn run_on(self, kind: WorldKind) -> Trial {
-        Trial::ignorable_test(format!("{}::{}", kind.name(), self.name), move || {
+        suite::ignorable(format!("{}::{}", kind.name(), self.name), move || {
             let world = World::new(kind)?;
             if let Some(reason) = (self.blocked)(&world) {
                 return Ok(Completion::ignored_with(reason));

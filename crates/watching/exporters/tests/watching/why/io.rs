@@ -2,6 +2,7 @@
 
 use std::{io::ErrorKind, process::Command};
 
+use fake::suite;
 use libtest_mimic::{Completion, Failed, Trial};
 use settings::{Controller, Version};
 use why::{Cause, Certainty, Facts, Kind, why};
@@ -20,7 +21,7 @@ pub fn trials() -> Vec<Trial> {
     ];
     trials.extend(ENGINES.map(|engine| {
         let name = format!("why: a limit of I/O is the first cause of a program that reads with {engine}");
-        Trial::ignorable_test(name, move || match super::lacks() {
+        suite::ignorable(name, move || match super::lacks() {
             Some(lacking) => Ok(Completion::ignored_with(format!("needs {lacking}"))),
             None => asynchronous(engine),
         })
