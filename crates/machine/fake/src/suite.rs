@@ -50,9 +50,11 @@ pub fn ignorable(
     })
 }
 
-/// Runs the tests as the arguments say, without those that the file named by `RF_PASSED` lists.
-pub fn run(arguments: &Arguments, trials: Vec<Trial>) -> Conclusion {
+/// Runs the tests as the arguments say, without those that the file named by `RF_PASSED` lists. First those that need the machine
+/// alone.
+pub fn run(arguments: &Arguments, mut trials: Vec<Trial>) -> Conclusion {
     realtime::leave_group_without_budget();
+    trials.sort_by_key(|trial| !turn::is_alone(trial.name()));
     let passed = passed(std::env::var_os(PASSED).as_deref());
     libtest_mimic::run(arguments, without(trials, &passed))
 }

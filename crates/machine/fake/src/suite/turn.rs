@@ -1,7 +1,12 @@
 //! Two suites can run beside each other on one machine: most of their tests wait most of the time. Those that concern every group of the
 //! machine, or measure it, have it to themselves.
 
-use std::{fs::File, io, path::Path};
+use std::{
+    fs::File,
+    io,
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
 
 /// Names a file that suites lock which run at the same time.
 const TURN: &str = "RF_TURN";
@@ -30,12 +35,30 @@ pub struct Turn {
     _file: File,
 }
 
-/// Waits until this test may run: at once, where `RF_TURN` names no file.
+/// The machine, for the tests that need it alone: the suite runs them one after the other, and others wait once for all of them.
+static MACHINE: Mutex<Option<Turn>> = Mutex::new(None);
+
+/// Does it run beside no test of another suite?
+pub fn is_alone(test: &str) -> bool {
+    ALONE.iter().any(|beginning| test.starts_with(beginning))
+}
+
+/// Waits until this test may run: at once, where `RF_TURN` names no file. One that needs the machine alone has it until a test begins
+/// that does not.
 pub fn take(test: &str) -> Option<Turn> {
     let path = std::env::var_os(TURN)?;
-    let alone = ALONE.iter().any(|beginning| test.starts_with(beginning));
-    let turn = wait(Path::new(&path), alone);
-    Some(turn.unwrap_or_else(|error| panic!("{TURN}: {}: {error}", path.display())))
+    let take = |alone| {
+        let turn = wait(Path::new(&path), alone);
+        turn.unwrap_or_else(|error| panic!("{TURN}: {}: {error}", path.display()))
+    };
+    let mut machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    if is_alone(test) {
+        machine.get_or_insert_with(|| take(true));
+        return None;
+    }
+    drop(machine.take());
+    drop(machine);
+    Some(take(false))
 }
 
 fn wait(path: &Path, alone: bool) -> io::Result<Turn> {
