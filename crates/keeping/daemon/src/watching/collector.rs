@@ -195,6 +195,9 @@ impl Collector {
                     to.hide(hidden(host, sample.groups.rows()));
                 }
                 write(sample, bounds, &|group| own.contains(group), to);
+                if let Some((_, desired)) = &self.desired {
+                    desired.write_layout_groups(sample.groups.rows(), bounds, to);
+                }
                 write_energy(&Energy::live(), to);
                 Partition::write(&Partition::all(host, sample.groups.rows()), bounds, to);
             }

@@ -5,6 +5,7 @@ use std::{collections::HashMap, time::SystemTime};
 
 use apply::{Drift, GroupStatus, RangeNumbers, SettingStatus};
 use kernel::{GroupName, Host};
+use layout::UnitName;
 use settings::{Controller, Value, Version};
 use units::Limit;
 
@@ -26,6 +27,8 @@ pub struct Desired {
 pub struct DesiredGroup {
     /// The group.
     pub group: String,
+    /// The unit of systemd that it is, or the template of the units that it stands for.
+    pub unit: Option<String>,
     /// CPUs: the least of its quota and of its CPUs.
     pub cpus: Option<Limit<f64>>,
     /// The least and the most CPUs, if they change with its load.
@@ -58,6 +61,7 @@ impl Desired {
             let requested = Requested::of(&status.settings);
             DesiredGroup {
                 group: status.group.clone(),
+                unit: status.unit.as_ref().map(|unit| unit.name.clone()),
                 cpus: requested.cpus(),
                 elastic: status.elastic.as_ref().map(|bounds| (bounds.min, bounds.max)),
                 quota: status.ranges.iter().find(|range| range.setting == QUOTA).map(|range| range.numbers),
@@ -112,6 +116,38 @@ impl Desired {
         let at = self.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         to.one(&families::COMPARED_TIMESTAMP, at.as_secs_f64());
     }
+}
+
+impl Desired {
+    /// Writes which group of the layout each of these rows is, of those that are in a unit of the layout.
+    pub fn write_layout_groups(&self, rows: &[String], bounds: Bounds, to: &mut Writer<'_>) {
+        let of_unit = |group: &DesiredGroup| {
+            let unit = UnitName::of_file_name(group.unit.as_deref()?).ok()?;
+            Some((unit, group.group.clone()))
+        };
+        let mut units: Vec<(UnitName, String)> = self.groups.iter().filter_map(of_unit).collect();
+        // a unit's own group before that of its template
+        units.sort_by_key(|(unit, _)| unit.is_pattern());
+        let names = rows.iter().filter_map(|row| Some((row, layout_group(row, &units)?)));
+        let names: Vec<_> = names.take(bounds.groups).collect();
+        if !names.is_empty() {
+            to.begin(&families::LAYOUT_GROUP);
+        }
+        for (group, (unit, of_layout)) in names {
+            to.sample(&[("group", group), ("layout_group", &of_layout), ("unit", unit)], 1);
+        }
+    }
+}
+
+/// Of a group by its name from the root: the unit, and the layout's name. `units`: with the group that each is.
+fn layout_group<'r>(row: &'r str, units: &[(UnitName, String)]) -> Option<(&'r str, String)> {
+    let path = row.strip_prefix('/')?;
+    let of_unit = |(unit, group): &(UnitName, String)| {
+        let name = path.split('/').find(|part| unit.fits(part))?;
+        let inner = path.split('/').skip_while(|part| *part != name).skip(1);
+        Some((name, [group.as_str()].into_iter().chain(inner).collect::<Vec<_>>().join("/")))
+    };
+    units.iter().find_map(of_unit)
 }
 
 /// What was written to a group's files.
@@ -208,6 +244,24 @@ mod tests {
         let text = format!("isolated invalid ({why})\n");
         assert_eq!(of(&text), Some(("isolated".to_owned(), Some(why))));
         assert_eq!(of("root invalid\n"), Some(("root".to_owned(), Some(String::new()))));
+    }
+
+    #[test]
+    fn a_unit_has_the_layouts_name_with_what_is_below() {
+        let unit = |name: &str, group: &str| (UnitName::of_file_name(name).unwrap(), group.to_owned());
+        let units =
+            [unit("db@1.service", "first"), unit("db@.service", "db"), unit("user-.slice", "users/each")];
+        for (row, expected) in [
+            ("/system.slice/db@1.service", Some(("db@1.service", "first"))),
+            ("/system.slice/db@2.service/main", Some(("db@2.service", "db/main"))),
+            ("/user.slice/user-7.slice", Some(("user-7.slice", "users/each"))),
+            ("/system.slice/cron.service", None),
+            // one of ours, of that name
+            ("db@1.service", None),
+        ] {
+            let expected = expected.map(|(unit, group)| (unit, group.to_owned()));
+            assert_eq!(layout_group(row, &units), expected, "{row}");
+        }
     }
 
     #[test]

@@ -136,6 +136,10 @@ families! {
         "ringfence_group_drifts", Gauge, By::History,
         "Values, owners and directories of the group that are not as they were applied; ringfence status names them",
     ));
+    LAYOUT_GROUP = by(&["group", "layout_group", "unit"], row(
+        "ringfence_layout_group", Info, By::History,
+        "The name in the applied layout of a unit's group or of a group in it, which has its figures under its name from the root",
+    ));
     COMPARED_TIMESTAMP = seconds(
         "ringfence_compared_timestamp_seconds", Gauge, By::History,
         "When the groups were last compared with what was applied, since 1970",

@@ -50,8 +50,15 @@ bounded; what is left out is a metric. A figure that this kernel does not have i
 `+Inf`.
 
 Units of systemd that the layout has as groups are sampled with all groups below them. Their figures have the group's name from the
-root (`group=\"/system.slice/postgresql.service/main\"`), and what was applied to them has the layout's name (`group=\"postgres/main\"`):
-a query that compares the two does not match them by itself.
+root (`group=\"/system.slice/postgresql.service/main\"`), and what was applied to them has the layout's name (`group=\"postgres/main\"`).
+`ringfence_layout_group_info` has both names, so that a query can compare the two. Memory in use as a part of what was requested:
+
+```promql
+max by (layout_group) (
+  ringfence_group_memory_current_bytes * on (group) group_left (layout_group) ringfence_layout_group_info
+) / on (layout_group)
+label_replace(ringfence_group_requested_memory_bytes, \"layout_group\", \"$1\", \"group\", \"(.*)\")
+```
 
 ## Prometheus
 

@@ -22,6 +22,7 @@ use crate::trial;
 pub fn trials() -> Vec<Trial> {
     let mut trials = vec![
         trial("every line is as OpenMetrics has it", well_formed),
+        trial("a unit of the layout has both of its names", units_named),
         trial("numbers are in base units and no limit is infinite", values),
         trial("an invalid partition has the kernel's reason", invalid_partition),
         trial("a histogram is cumulative", histogram),
@@ -90,6 +91,7 @@ fn own_first() {
 fn desired() -> Desired {
     let group = |name: &str, cpus| DesiredGroup {
         group: name.to_owned(),
+        unit: None,
         cpus,
         elastic: None,
         quota: None,
@@ -99,6 +101,23 @@ fn desired() -> Desired {
     };
     let groups = vec![group("a", Some(Limit::At(1.5))), group("b\"x\\y", None)];
     Desired { at: SystemTime::UNIX_EPOCH + Duration::from_secs(77), groups }
+}
+
+/// A unit of the layout is sampled under its name from the root.
+fn units_named() {
+    let mut desired = desired();
+    desired.groups[0] = DesiredGroup {
+        group: "sales".to_owned(),
+        unit: Some("db.service".to_owned()),
+        ..desired.groups[0].clone()
+    };
+    let mut text = String::new();
+    let mut writer = Writer::new(&mut text, Format::OpenMetrics);
+    let bounds = Bounds { groups: 2, ..Bounds::default() };
+    let rows = ["/system.slice/db.service/main", "a", "db.service"].map(str::to_owned);
+    desired.write_layout_groups(&rows, bounds, &mut writer);
+    let both = "ringfence_layout_group_info{group=\"/system.slice/db.service/main\",layout_group=\"sales/main\",unit=\"db.service\"} 1\n";
+    assert_eq!(text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>(), [both.trim_end()]);
 }
 
 fn well_formed() {

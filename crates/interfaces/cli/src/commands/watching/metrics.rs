@@ -28,6 +28,9 @@ pub fn metrics(args: &args::Metrics) -> Result<(), Failure> {
         desired.iter().flat_map(|all| &all.groups).map(|one| one.group.as_str()).collect();
     write(sample, bounds, &|group| own.contains(group), &mut writer);
     let groups = sample.groups.rows();
+    if let Some(desired) = &desired {
+        desired.write_layout_groups(groups, bounds, &mut writer);
+    }
     Partition::write(&Partition::all(&host, groups), bounds, &mut writer);
     if let Some(mut desired) = desired.clone() {
         // those that are gone are named too
