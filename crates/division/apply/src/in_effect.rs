@@ -57,10 +57,6 @@ pub(crate) fn drop_undecided(head: &Head, target: Target<'_>, groups: &mut Group
             }
         });
     }
-    for place in head.dropped.gone.iter().filter_map(&here) {
-        let gone = Action::RemoveGroup { place: place.clone() };
-        groups.values_mut().for_each(|decided| decided.forget(&gone, &place));
-    }
     for place in head.dropped.owners.iter().filter_map(&here) {
         groups.values_mut().for_each(|decided| {
             decided.owners.remove(&place);
@@ -141,6 +137,7 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
     for (step, actual) in &record.actual {
         read_back.entry(*step).or_insert(actual);
     }
+    forget_gone(record, target, groups);
     let steps = record.entries.iter().enumerate().map(|(step, entry)| (Some(step), entry));
     for (step, entry) in steps.chain(record.decided.iter().map(|entry| (None, entry))) {
         let Some(place) = entry.action.place().and_then(&here) else { continue };
@@ -197,5 +194,17 @@ pub(crate) fn add(record: &Record, target: Target<'_>, groups: &mut Groups) {
             }
             _ => {}
         }
+    }
+    // several layouts as one: what one of them ended another had made
+    if record.head.joins.is_some() {
+        forget_gone(record, target, groups);
+    }
+}
+
+/// Groups that were gone when the record's layout was applied.
+fn forget_gone(record: &Record, target: Target<'_>, groups: &mut Groups) {
+    for place in record.head.dropped.gone.iter().filter_map(record.head.here(target.host)) {
+        let gone = Action::RemoveGroup { place: place.clone() };
+        groups.values_mut().for_each(|group| group.forget(&gone, &place));
     }
 }

@@ -169,6 +169,7 @@ impl<'h> Divided<'h> {
     /// Hands down what the groups need.
     fn hand_down(&self, inside: &Inside) -> Result<(), Error> {
         for pass in 0.. {
+            self.untangle()?;
             self.empty("", MAIN)?;
             let handed = self.read("", SUBTREE_CONTROL).unwrap_or_default();
             let handed: Vec<&str> = handed.split_whitespace().collect();
@@ -200,6 +201,7 @@ impl<'h> Divided<'h> {
 
     fn remove(&self, name: &str, to: &str) -> Result<(), Error> {
         for _ in 0..MAX_PASSES {
+            self.remove_below(name, to)?;
             self.empty(name, to)?;
             match self.host.kernel().rmdir(self.at, &self.at_name(name)) {
                 Err(Errno::BUSY) => {}
@@ -210,6 +212,29 @@ impl<'h> Divided<'h> {
             }
         }
         Err(self.refused(name, None, Op::Delete, Errno::BUSY))
+    }
+
+    /// The service's user may have made groups in one of ours.
+    fn remove_below(&self, name: &str, to: &str) -> Result<(), Error> {
+        let mut below = self.host.kernel().descendants(self.at, &self.at_name(name)).unwrap_or_default();
+        below.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        for path in below {
+            let inner = path.strip_prefix(&self.path).unwrap_or_default().trim_start_matches('/').to_owned();
+            self.empty(&inner, to)?;
+            // one that was made meanwhile is seen by the next pass
+            let _ = self.host.kernel().rmdir(self.at, &path);
+        }
+        Ok(())
+    }
+
+    /// A group whose own is threaded takes no process, as when somebody handed controllers down with processes there.
+    fn untangle(&self) -> Result<(), Error> {
+        if self.read(MAIN, "cgroup.type").is_none_or(|kind| kind.trim() != "domain invalid") {
+            return Ok(());
+        }
+        let handed = self.read("", SUBTREE_CONTROL).unwrap_or_default();
+        let off: Vec<String> = handed.split_whitespace().map(|name| format!("-{name}")).collect();
+        if off.is_empty() { Ok(()) } else { self.write("", SUBTREE_CONTROL, &off.join(" ")) }
     }
 
     /// Moves all processes of one group into another.

@@ -50,8 +50,21 @@ pub(crate) fn join(records: &[Record]) -> Option<Record> {
     (head.in_effect_before, head.in_effect) = (Vec::new(), vec![head.generation]);
     (head.steps, head.decided) = (entries.len(), decided.len());
     head.joins = Some(Joins { generations, count });
+    head.dropped.gone = gone(records);
     let result = last.result.clone().map(|end| End { left: Vec::new(), replaced: Vec::new(), ..end });
     Some(Record { head, entries, decided, result, actual, made, fresh, begun: None, ..last.clone() })
+}
+
+/// The groups that were gone for one of these, and that no later one has.
+fn gone(records: &[Record]) -> Vec<Place> {
+    let mut gone: Vec<Place> = Vec::new();
+    for record in records {
+        let entries = record.entries.iter().chain(&record.decided).filter(|entry| !entry.restores);
+        let has: HashSet<&Place> = entries.filter_map(|entry| entry.action.place()).collect();
+        gone.retain(|place| !has.contains(place));
+        gone.extend(record.head.dropped.gone.iter().cloned());
+    }
+    gone
 }
 
 /// A layout that was applied wholly, and of which the steps say all that its undo needs.

@@ -18,9 +18,11 @@ use topology::Machine;
 use units::{CpuSet, group_path, hint::Command};
 
 use crate::{
-    Earlier, Target, isolation,
+    Earlier, Target,
+    inside::Divided,
+    isolation,
     leftovers::{foresee, leftovers, lists_behind, of_partition, widen},
-    membership::{Membership, is_chosen, may_leave, outsiders},
+    membership::{self, Membership, Thread, is_chosen, may_leave, outsiders},
     observe::{hierarchies, observe, observe_all_owners},
     unit_files::has_own_file,
 };
@@ -86,10 +88,21 @@ fn limited_by_template(target: Target<'_>, desired: &Desired, plan: &Plan) -> BT
     let later = units().filter(|(_, unit)| {
         !unit.is_template() && patterns.iter().any(|pattern| pattern.fits(unit.as_str())) && !has_own(unit)
     });
+    // without the daemon nobody divided it when it started
+    let is_divided = |place: &Place, text: &str| {
+        let Some(at) = target.host.hierarchies().get(place.hierarchy) else { return true };
+        let service = Divided::new(target.host, at, &place.path);
+        service.is_none_or(|service| Inside::of_text(text).is_none_or(|inside| service.is_made(&inside)))
+    };
     // somebody may have given it something else since
     let is_as_wanted = |group: &&Group| {
         let mut of_it = plan.steps.iter().filter(|step| step.group == group.name);
-        of_it.all(|step| matches!(step.action, Action::WriteDropIn { .. }))
+        of_it.all(|step| match &step.action {
+            Action::WriteDropIn { place, text, .. } => {
+                text.as_deref().is_none_or(|text| is_divided(place, text))
+            }
+            _ => false,
+        })
     };
     later.map(|(group, _)| group).filter(is_as_wanted).map(|group| group.name.clone()).collect()
 }
@@ -166,7 +179,10 @@ fn planned_for(
     plan.lints.extend(expansion.lints.iter().cloned());
     plan.lints.extend(back.lints);
     plan.dropped = back.dropped;
-    plan.dropped.gone.extend(ended_inside(&plan.steps));
+    // such a group goes with the file that describes it, whatever it is given before
+    let ended = ended_inside(&plan.steps);
+    plan.steps.retain(|step| step.action.place().is_none_or(|place| !ended.contains(place)));
+    plan.dropped.gone.extend(ended);
     plan.decided = earlier.news(plan.decided, &observed.elastic);
     Ok(plan)
 }
@@ -394,9 +410,10 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
             false => seats.truncate(1),
         }
         let _ = (0..LOOKS).any(|_| membership.add_listed(host, group, &seats).is_empty());
+        let threads = membership::threads(host, &membership.of(host, group).into_iter().collect());
         let mut others: BTreeMap<(u32, String), Vec<&Place>> = BTreeMap::new();
         for place in own.iter().filter(takes_tasks) {
-            let tasks = alive_outside(target, &mut membership, (group, &seats), place);
+            let tasks = alive_outside(target, &mut membership, &threads, (group, &seats, place));
             let at = &host.hierarchies()[place.hierarchy];
             if !tasks.is_empty() {
                 let why = format!(
@@ -431,22 +448,23 @@ fn of_hierarchies(host: &Host, places: &[&Place]) -> (String, &'static str) {
     (labels.join(", "), if labels.len() == 1 { "hierarchy" } else { "hierarchies" })
 }
 
-/// The processes of a group that a step would move into a place, looked at again as long as all that were seen ended.
+/// The tasks of a group that a step would move into a place, looked at again as long as all processes that were seen ended.
 fn alive_outside(
     target: Target<'_>,
     membership: &mut Membership,
-    (group, seats): (&GroupName, &[Seat<'_>]),
-    place: &Place,
+    threads: &BTreeMap<u32, Vec<Thread>>,
+    (group, seats, place): (&GroupName, &[Seat<'_>], &Place),
 ) -> Vec<Outsider> {
-    let mut found = outsiders(target, membership, group, place);
+    let mut found = outsiders(target, membership, threads, (group, place));
     for _ in 0..LOOKS {
         if !found.alive.is_empty() || found.ended.is_empty() {
             break;
         }
         membership.forget(&found.ended);
         membership.add_listed(target.host, group, seats);
-        found = outsiders(target, membership, group, place);
+        found = outsiders(target, membership, threads, (group, place));
     }
+    found.alive.append(&mut found.threads);
     found.alive
 }
 

@@ -126,7 +126,7 @@ impl<'h> DropIns<'h> {
             }
             let mut section = String::new();
             if let Some(groups) = inside_of(place, &inside, &by_group) {
-                problems.extend(not_dividable(home, unit, seen));
+                problems.extend(not_dividable(home, unit, observed));
                 let (own, groups) = groups.lines(&|name| seen.is_none_or(|seen| seen.knows(name)));
                 lines.extend(own);
                 section = groups;
@@ -357,10 +357,15 @@ fn above(place: &Place) -> Option<Place> {
 }
 
 /// Why there can be no groups in a unit's.
-fn not_dividable(home: &Home<'_>, unit: &Spanned<UnitName>, seen: Option<&SeenUnit>) -> Option<Problem> {
-    let seen = seen?;
+fn not_dividable(home: &Home<'_>, unit: &Spanned<UnitName>, observed: &Observed) -> Option<Problem> {
     let name = &unit.value;
-    let is_ours = seen.text.as_deref().and_then(Inside::of_text).is_some();
+    let units = observed.units.as_ref()?;
+    let seen = units.get(name.as_str())?;
+    // by a file of its own, or of a template that it fits
+    let fits =
+        |of: &str| of == name.as_str() || UnitName::of_file_name(of).is_ok_and(|of| of.fits(name.as_str()));
+    let mut files = units.iter().filter(|(of, _)| fits(of)).filter_map(|(_, seen)| seen.text.as_deref());
+    let is_ours = files.any(|text| Inside::of_text(text).is_some());
     let (message, hint) = match &seen.undividable {
         _ if seen.delegates && !is_ours => (
             format!("{name} divides its group itself (Delegate=), so there can be no other groups in it"),

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use plan::{Action, Place};
+use layout::UnitName;
+use plan::{Action, Inside, Place, target_key};
+use units::group_path;
 
 use crate::{
     Drift, Failure, State,
     entry::Before,
-    in_effect::{Decided, Groups, add, drop_undecided},
+    in_effect::{Decided, DropIn, Groups, add, drop_undecided},
     isolation, lasting,
     performer::Performer,
     record::{Head, Kind, Record, Summary},
@@ -47,6 +49,7 @@ impl<'a> Applied<'a> {
             drop_undecided(head, target, &mut applied.decided);
             applied.adopted = head.dropped.adopted.iter().filter_map(head.here(target.host)).collect();
         }
+        applied.add_inside();
         last.iter().flat_map(Summary::stayed).for_each(|stayed| applied.add_stayed(&stayed));
         applied.decided.retain(|_, decided| {
             !decided.places.is_empty() || !decided.writes.is_empty() || !decided.owners.is_empty()
@@ -55,6 +58,27 @@ impl<'a> Applied<'a> {
             applied.decided.entry(group.clone()).or_default();
         }
         Ok(applied)
+    }
+
+    /// Adds the groups that drop-in files have in services. Of an earlier boot nothing else describes them.
+    fn add_inside(&mut self) {
+        let files = self.decided.iter().filter_map(|(name, group)| {
+            let DropIn { place, unit, text, .. } = group.drop_in.as_ref()?;
+            let is_one = UnitName::of_file_name(unit).is_ok_and(|unit| !unit.is_pattern());
+            Some((name.clone(), group.generation, place.clone(), Inside::of_text(text).filter(|_| is_one)?))
+        });
+        for (above, generation, place, inside) in files.collect::<Vec<_>>() {
+            for (name, writes) in inside.groups {
+                let place = Place { path: group_path::join(&place.path, &name), ..place.clone() };
+                let group = self.decided.entry(format!("{above}/{name}")).or_default();
+                group.generation = group.generation.max(generation);
+                group.places.insert(place.clone());
+                for (file, text) in writes {
+                    let key = target_key(&file, &text).to_owned();
+                    group.writes.entry((place.clone(), file, key)).or_insert((text, None));
+                }
+            }
+        }
     }
 
     /// Adds what an undo had to leave.

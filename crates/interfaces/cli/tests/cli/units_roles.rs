@@ -32,6 +32,9 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
             pattern,
         ),
         ("figures of a service's groups are shown without naming them, and where names each group", shown),
+        ("what the service's user made in a role's group holds up no layout", made_by_user),
+        ("a role's group is known after a reboot, and what was killed of a stopped service too", later),
+        ("a value that somebody's drop-in file sets after ours is told by the apply", overridden),
         ("what can't be a role's group in a service is refused with the reason", refused),
     ];
     of_cases(world, NEEDS, cases)
@@ -326,8 +329,109 @@ fn changed(world: &Arc<World>) {
     desk.ends("apply {d}/l.toml {s}", 0);
     assert_eq!(server.picture().of_groups(), before.of_groups());
     desk.ends("status {s}", 0);
+    // what an earlier layout ended stays ended
+    desk.write("l.toml", "[groups.{g}-rt]\npids.max = 6\n");
+    desk.ends("apply {d}/l.toml {s}", 0);
+    desk.ends("status {s}", 0);
     desk.ends("undo 0 {s}", 0);
     assert_eq!(server.picture(), before);
+    // nor is a group that the undone change ended missed by an undo
+    let twice = [LAYOUT.to_owned(), LAYOUT.replace("cpu.weight = 20", "cpu.weight = 30"), WHOLE.to_owned()];
+    for layout in twice {
+        desk.write("l.toml", &layout);
+        desk.ends("apply {d}/l.toml {s}", 0);
+    }
+    let (code, _, error) = desk.run("undo {s}");
+    assert!(code == 0 && error.is_empty(), "{error}");
+    assert_eq!(server.unit.holds("maintenance/cpu.weight").as_deref(), Some("30"));
+    desk.ends("undo 0 {s}", 0);
+    assert_eq!(server.picture(), before);
+}
+
+/// The service as a whole.
+const WHOLE: &str = "[groups.{g}]\nunit = \"{u}\"\npids.max = 400\n";
+
+/// The groups are the user's who runs the service (`User=`).
+fn made_by_user(world: &Arc<World>) {
+    let server = Server::new(world, "roles-user");
+    let desk = &server.unit.desk;
+    let without_main = LAYOUT.replace("[groups.{g}.groups.main]\ncpu.weight = 300\n", "");
+    desk.write("l.toml", &without_main);
+    desk.ends("apply {d}/l.toml {s}", 0);
+    server.place();
+    says(&desk.ends("status {s}", 0), &[&desk.scene.fill("{g}/main"), "4 groups with 4 processes"]);
+    fs::create_dir_all(server.group().join("main/x/y")).unwrap();
+    for (pid, _) in server.titles().values().filter(|(_, group)| group == "main") {
+        fs::write(server.group().join("main/x/y/cgroup.procs"), pid.to_string()).unwrap();
+    }
+    desk.write("l.toml", WHOLE);
+    desk.ends("apply {d}/l.toml {s}", 0);
+    assert_eq!((server.inner(), server.unit.holds("pids.max")), (Vec::new(), Some("400".to_owned())));
+    assert_eq!(server.titles().len(), ROLES.len());
+    // with controllers handed down beside processes no group in it takes any
+    fs::write(server.group().join("cgroup.subtree_control"), "+pids").unwrap();
+    desk.write("l.toml", LAYOUT);
+    desk.ends("apply {d}/l.toml {s}", 0);
+    server.is_divided("after a user's change");
+    desk.ends("undo 0 {s}", 0);
+    assert_eq!(server.inner(), [""; 0]);
+}
+
+/// As a reboot leaves it: the record is of another boot, and the service has no groups.
+fn later(world: &Arc<World>) {
+    let server = Server::new(world, "roles-later");
+    let desk = &server.unit.desk;
+    desk.write("l.toml", LAYOUT);
+    // the apply is of another boot
+    desk.write("boot", "00000000-0000-4000-8000-000000000000\n");
+    let other_boot = "mount --bind $1 /proc/sys/kernel/random/boot_id && shift && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--mount", "sh", "-c", other_boot, "sh"])
+        .args([desk.path("boot"), desk.scene.program().into()]);
+    let line = desk.scene.fill("apply {d}/l.toml {s}");
+    let applied = command.args(line.split_whitespace()).output().unwrap();
+    assert!(applied.status.success(), "{applied:?}");
+    server.control("restart");
+    says(&desk.ends("status {s}", 3), &[&desk.scene.fill("{g}/maintenance"), "is gone"]);
+    desk.ends("apply {d}/l.toml {s}", 0);
+    server.is_divided("after a reboot");
+    server.place();
+    desk.ends("status {s}", 0);
+    let kill = serde_json::json!({
+        "boot": "x", "number": 7, "at": 1_000_000_000_000_u64, "pid": 4711, "comm": "perl", "uid": 0, "resident": 1 << 20,
+        "group": format!("/system.slice/{}", server.unit.name), "limited": null, "limit": null, "with_group": false,
+    });
+    fs::create_dir_all(desk.path("state/kills")).unwrap();
+    desk.write("state/kills/kills.jsonl", &kill.to_string());
+    server.control("stop");
+    for name in ["{g}", "{u}"] {
+        let (success, text) = server.named(&format!("why {name} --for 100ms"));
+        assert!(success, "{text}");
+        says(&text, &["does not exist now", "process 4711 (perl, user root)"]);
+    }
+    desk.ends("undo 0 {s}", 0);
+}
+
+fn overridden(world: &Arc<World>) {
+    let server = Server::new(world, "roles-overridden");
+    let desk = &server.unit.desk;
+    let other = server.unit.drop_in().with_file_name("99-z.conf");
+    fs::create_dir_all(other.parent().unwrap()).unwrap();
+    fs::write(&other, "[Service]\nTasksMax=333\n").unwrap();
+    systemctl(&["daemon-reload"]);
+    desk.write("l.toml", WHOLE);
+    let (code, _, error) = desk.run("apply {d}/l.toml {s}");
+    assert_eq!((code, server.unit.holds("pids.max").as_deref()), (3, Some("333")), "{error}");
+    says(&error, &["pids.max: 400 was written, the kernel has 333: ", &desk.scene.fill("systemctl cat {u}")]);
+    let (code, text, _) = desk.run("apply {d}/l.toml {s} --json");
+    let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((code, &answer["differences"][0]["actual"]), (3, &"333".into()));
+    fs::remove_file(&other).unwrap();
+    systemctl(&["daemon-reload"]);
+    desk.ends("apply {d}/l.toml {s}", 0);
+    assert_eq!(server.unit.holds("pids.max").as_deref(), Some("400"));
+    desk.ends("undo 0 {s}", 0);
 }
 
 fn killed(world: &Arc<World>) {
@@ -377,6 +481,10 @@ fn pattern(world: &Arc<World>) {
     template.desk.ends("status {s}", 0);
     template.start("c");
     assert_eq!(file(&template, "c", "pids.max").as_deref(), Some("77"), "of its template, from its start");
+    // the division of its template's file is ours
+    template.desk.ends("apply {d}/l.toml {s}", 0);
+    assert_eq!(file(&template, "c", "maintenance/pids.max").as_deref(), Some("5"));
+    template.desk.ends("status {s}", 0);
     template.desk.ends("undo 0 {s}", 0);
     for instance in ["a", "b", "c"] {
         assert_eq!(file(&template, instance, "maintenance/pids.max"), None, "{instance}");

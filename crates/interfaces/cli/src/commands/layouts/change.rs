@@ -5,12 +5,14 @@ use std::{os::unix::process::CommandExt, process::Command, time::Duration};
 use ::plan::{Lint, LintKind, SettingRequest};
 use answers::layouts::{Confirmed, Done, Misplaced};
 use apply::{
-    Again, By, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Recovered, Running, State, Target,
+    Again, By, Difference, Drift, Error, Failure as ApplyFailure, Lock, Meta, Outcome, Recovered, Running,
+    State, Target,
 };
 use kernel::Host;
 use units::counted;
 
 use super::{
+    Layout,
     blocks::{nothing_to_do, on_this_machine},
     directory, history_of,
     plan::{to_be_confirmed, yes},
@@ -54,10 +56,11 @@ fn interrupted(step: usize, steps: usize, left: &[String]) -> Failure {
 
 /// What is not as the layout says needs attention: a limit that holds on, or that does not hold for a process.
 pub fn apply(args: &args::Apply, as_json: bool) -> Result<u8, Failure> {
-    let Applied { outcome, warned, outside, misplaced } = applied(args)?;
+    let Applied { mut outcome, warned, outside, misplaced, overridden } = applied(args)?;
     let deadline = args.confirm.map(|within| within.as_secs()).filter(|_| outcome.steps > 0);
     let again = Again::of_history(&history_of(&args.state));
-    let attention = !outcome.left.is_empty() || !outside.is_empty();
+    let attention = !outcome.left.is_empty() || !outside.is_empty() || !overridden.is_empty();
+    outcome.differences.extend(overridden);
     if as_json {
         let (outside, misplaced) = (Some(outside), Some(misplaced));
         output::json(&Done { outcome, undone_unless_confirmed_within: deadline, outside, misplaced })?;
@@ -77,6 +80,8 @@ struct Applied {
     outside: Vec<Lint>,
     /// Processes that rules of the layout fit.
     misplaced: Vec<Misplaced>,
+    /// Values of units that somebody else's drop-in file decides.
+    overridden: Vec<Difference>,
 }
 
 fn applied(args: &args::Apply) -> Result<Applied, Failure> {
@@ -120,7 +125,34 @@ fn applied(args: &args::Apply) -> Result<Applied, Failure> {
     rules::warn(&misplaced, &layout);
     let warned = plan.lints.iter().map(|lint| lint.message.clone()).collect();
     let outside = plan.lints.into_iter().filter(|lint| lint.kind == LintKind::Outside).collect();
-    Ok(Applied { outcome, warned, outside, misplaced })
+    let overridden = overridden(lock.state(), target, &layout)?;
+    Ok(Applied { outcome, warned, outside, misplaced, overridden })
+}
+
+/// What units of the layout have otherwise, though it was just applied.
+fn overridden(state: &State, target: Target<'_>, layout: &Layout<'_>) -> Result<Vec<Difference>, Failure> {
+    if layout.desired.groups.iter().all(|group| group.demands.unit.is_none()) {
+        return Ok(Vec::new());
+    }
+    let mut all = Vec::new();
+    for group in apply::status(state, target)? {
+        let Some(unit) = group.unit.as_ref().filter(|unit| unit.runs) else { continue };
+        for drift in &group.drift {
+            if let Drift::Changed { file, requested, actual: Some(actual) } = drift {
+                all.push(Difference {
+                    group: group.group.clone(),
+                    file: file.display().to_string(),
+                    requested: requested.clone(),
+                    actual: actual.clone(),
+                    reason: format!(
+                        "a drop-in file that systemd reads after ours sets it; systemctl cat {} shows it",
+                        unit.name
+                    ),
+                });
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// The lock for changes; while it waits, it names the process that has it.
@@ -203,7 +235,7 @@ pub(super) fn print(
     nothing: &str,
 ) -> Result<(), Failure> {
     for difference in &outcome.differences {
-        let apply::Difference { file, requested, actual, reason, .. } = difference;
+        let Difference { file, requested, actual, reason, .. } = difference;
         output::warning(&format!("{file}: {requested} was written, the kernel has {actual}: {reason}"));
     }
     for thread in &outcome.unmoved {
@@ -215,7 +247,7 @@ pub(super) fn print(
     for left in outcome.left.iter().chain(&outcome.replaced) {
         output::warning(left);
     }
-    for apply::Difference { file, requested, actual, reason, .. } in &outcome.foreign {
+    for Difference { file, requested, actual, reason, .. } in &outcome.foreign {
         output::warning(&format!(
             "{file}: {actual} is back, as {reason}. A generation in effect applied {requested}, so status shows drift until the layout is applied again"
         ));
