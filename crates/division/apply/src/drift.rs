@@ -166,6 +166,16 @@ impl Drift {
             _ => None,
         }
     }
+
+    /// The processes that are not in a directory of the group with all of their threads.
+    pub fn outside(&self) -> Vec<u32> {
+        match self {
+            Drift::Outside { processes, split, .. } => {
+                processes.iter().copied().chain(split.iter().map(|split| split.process)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
 }
 
 impl std::fmt::Display for Drift {

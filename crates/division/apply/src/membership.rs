@@ -16,6 +16,10 @@ use crate::{
     performer::{self, Performer, not_mounted, unwritable},
 };
 
+/// The file that takes a process with all its threads.
+const PROCESSES: &str = "cgroup.procs";
+/// The file that takes one thread, on v1.
+const THREADS: &str = "tasks";
 /// How often the processes are looked at again, as they may have forked meanwhile.
 const MAX_PASSES: usize = 64;
 
@@ -216,19 +220,22 @@ pub(crate) fn to_above(
 /// What is to be moved into a place for a group.
 pub(crate) struct Outsiders {
     pub alive: Vec<Outsider>,
+    /// Threads of other processes, on v1. They come back without a record: where their process is, they belong.
+    pub threads: Vec<Outsider>,
     /// Those that ended since they were looked at: they may have forked before, and nobody has looked at what they
     /// started.
     pub ended: BTreeSet<u32>,
 }
 
-/// The processes of a group that a step would move into a place.
+/// The processes of a group that a step would move into a place, and threads of the others. `threads`: those of the group's
+/// processes.
 pub(crate) fn outsiders(
     target: Target<'_>,
     membership: &Membership,
-    group: &GroupName,
-    place: &Place,
+    threads: &BTreeMap<u32, Vec<Thread>>,
+    (group, place): (&GroupName, &Place),
 ) -> Outsiders {
-    let mut found = Outsiders { alive: Vec::new(), ended: BTreeSet::new() };
+    let mut found = Outsiders { alive: Vec::new(), threads: Vec::new(), ended: BTreeSet::new() };
     for (pid, from) in membership.elsewhere(target.host, group, place) {
         match target.system.started(pid).ok().filter(|_| !is_dead(target.host, pid)) {
             Some(_) if !may_leave(target.host, &from, place) => {}
@@ -236,6 +243,16 @@ pub(crate) fn outsiders(
             None => _ = found.ended.insert(pid),
         }
     }
+    let is_whole = |process: &u32| found.alive.iter().any(|one| one.thread == *process);
+    let others = threads.iter().filter(|(process, _)| !is_whole(process)).flat_map(|(_, threads)| threads);
+    let outside = others.filter_map(|(thread, paths)| {
+        let from = paths.get(place.hierarchy)?.clone()?;
+        let is_outside =
+            !group_path::is_at_or_below(&from, &place.path) && may_leave(target.host, &from, place);
+        let started = target.system.started(*thread).ok().filter(|_| is_outside)?;
+        Some(Outsider { thread: *thread, started, from })
+    });
+    found.threads = outside.collect();
     found
 }
 
@@ -254,22 +271,28 @@ pub(crate) fn bring(
         let host = performer.host();
         let mut gone = membership.add_listed(host, &group, &host.seats(&group));
         let target = Target { host: performer.host(), system: performer.system() };
-        let outside = outsiders(target, &membership, &group, place);
+        let threads = threads(target.host, &membership.of(target.host, &group).into_iter().collect());
+        let outside = outsiders(target, &membership, &threads, (&group, place));
         gone.extend(outside.ended);
         // one that ended since it was listed may have forked before
-        if outside.alive.is_empty() && gone.is_subset(&ended) {
+        if outside.alive.is_empty() && outside.threads.is_empty() && gone.is_subset(&ended) {
             return Ok(());
         }
         ended = gone;
+        moved += outside.threads.len();
+        for one in outside.threads {
+            put(performer, entry, place, (THREADS, &place.path), one.thread)?;
+        }
         for one in outside.alive {
             journal.moved(step, &one).map_err(unwritable)?;
-            put(performer, entry, place, &place.path, one.thread)?;
+            put(performer, entry, place, (PROCESSES, &place.path), one.thread)?;
             performer.moved.push((step, one));
             moved += 1;
         }
     }
     let target = Target { host: performer.host(), system: performer.system() };
-    let left = outsiders(target, &Membership::scan(performer.host()), &group, place).alive.len();
+    let left = outsiders(target, &Membership::scan(performer.host()), &BTreeMap::new(), (&group, place));
+    let left = left.alive.len();
     Err(Error::Kernel(kernel::Error::ForkFaster { group: group.to_string(), moved, left }))
 }
 
@@ -288,7 +311,7 @@ pub(crate) fn give_back(
         }
         for (now, to) in returning {
             journal.moved(step, &now).map_err(unwritable)?;
-            put(performer, entry, place, to, now.thread)?;
+            put(performer, entry, place, (PROCESSES, to), now.thread)?;
             performer.moved.push((step, now));
         }
     }
@@ -322,7 +345,7 @@ pub(crate) fn put_back(performer: &Performer<'_>, entry: &Entry, moved: &[&Outsi
         if performer.system().started(one.thread) != Ok(one.started) {
             continue; // it ended
         }
-        if let Err(error) = put(performer, &moving(entry, place), place, &one.from, one.thread) {
+        if let Err(error) = put(performer, &moving(entry, place), place, (PROCESSES, &one.from), one.thread) {
             left.push(error.in_words());
         }
     }
@@ -346,7 +369,7 @@ pub(crate) fn empty(
             break;
         }
         for (now, to) in returning {
-            put(performer, &moving(entry, place), place, to, now.thread)?;
+            put(performer, &moving(entry, place), place, (PROCESSES, to), now.thread)?;
         }
     }
     Ok(())
@@ -357,18 +380,25 @@ fn moving(entry: &Entry, place: &Place) -> Entry {
 }
 
 fn inside(performer: &Performer<'_>, place: &Place) -> Vec<u32> {
-    let text = performer.content(place, "cgroup.procs").unwrap_or_default();
+    let text = performer.content(place, PROCESSES).unwrap_or_default();
     let all: BTreeSet<u32> = text.lines().filter_map(|line| line.parse().ok()).collect();
     all.into_iter().collect()
 }
 
-fn put(performer: &Performer<'_>, entry: &Entry, place: &Place, to: &str, pid: u32) -> Result<(), Error> {
+/// `file`: [`PROCESSES`] or [`THREADS`].
+fn put(
+    performer: &Performer<'_>,
+    entry: &Entry,
+    place: &Place,
+    (file, to): (&str, &str),
+    pid: u32,
+) -> Result<(), Error> {
     let Some(at) = performer.at(place) else { return Err(not_mounted(entry)) };
-    match performer.host().kernel().write(at, to, "cgroup.procs", &pid.to_string()) {
+    match performer.host().kernel().write(at, to, file, &pid.to_string()) {
         Ok(()) | Err(Errno::SRCH) => Ok(()),
         Err(errno) => {
             let pid_text = pid.to_string();
-            Err(performer.refused(Op::Move { pid }, entry, Some("cgroup.procs"), Some(&pid_text), errno))
+            Err(performer.refused(Op::Move { pid }, entry, Some(file), Some(&pid_text), errno))
         }
     }
 }

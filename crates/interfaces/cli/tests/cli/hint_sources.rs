@@ -81,6 +81,7 @@ const SOURCES: &[(&str, &str, Covered)] = &[
     ("interfaces/cli/src/commands/layouts/plan.rs", "ringfence apply --yes", Run("what the plan of a layout without groups undoes is undone")),
     ("interfaces/cli/src/commands/layouts/rules.rs", "ringfence classify --rules", Run("a layout in a directory is followed by the command that plan, apply and status print")),
     ("interfaces/cli/src/commands/layouts/status.rs", "ringfence why", Run("a kill that ringfenced recorded is shown after the kernel's log has lost it")),
+    ("interfaces/cli/src/commands/layouts/status.rs", "ringfence move", Run("a process whose first thread alone came in is drift")),
     ("interfaces/cli/src/commands/layouts/status.rs", "ringfence plan", Words("its text is compared in the trial of rules that changed, and a plan changes nothing")),
     ("interfaces/cli/src/commands/layouts/status.rs", "ringfence apply", Run("a unit that came after the apply is bound")),
     ("interfaces/cli/src/commands/layouts/status.rs", "ringfence freeze", Run("a process that runs beside its frozen group is frozen too")),

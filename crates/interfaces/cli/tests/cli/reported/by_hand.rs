@@ -86,8 +86,12 @@ fn some_threads(stage: &mut Stage<'_>) {
         serde_json::json!([{ "process": threads[0], "outside": [threads[1]], "of": 3 }])
     );
     stage.truth();
-    move_thread(stage, threads[1], "{g}", "pids");
+    // the layout's next apply brings it back, and its undo takes no process along
+    stage.apply("[groups.\"{g}\"]\npids.max = 100\n");
+    assert!(stage.is_in(threads[1], "{g}", "pids"));
     stage.desk.ends("status {s}", 0);
+    stage.desk.ends("undo {s}", 0);
+    assert!(threads.iter().all(|thread| stage.is_in(*thread, "{g}", "pids")));
 }
 
 fn threads_apart(stage: &mut Stage<'_>) {
@@ -113,6 +117,10 @@ fn first_thread(stage: &mut Stage<'_>) {
         &[&words, &format!("does not hold for {}, {}", threads[1], threads[2])],
     );
     stage.truth();
+    let status = stage.desk.ends("status {s}", 3);
+    let hint = status.lines().find_map(|line| line.trim().strip_prefix("hint: ringfence ")).unwrap();
+    stage.desk.ends(hint, 0);
+    stage.desk.ends("status {s}", 0);
 }
 
 /// Finding 16.
