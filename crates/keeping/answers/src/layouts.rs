@@ -1,12 +1,14 @@
 //! The answers of the commands about layouts and the history: `check`, `plan`, `apply`, `confirm`, `undo`, `history`, `status`.
 
+use std::time::Duration;
+
 use apply::{End, Entry, GroupStatus, Head, NewUnit, Outcome, Pending, Unfinished};
 use layout::Diagnostic;
 use monitor::Kill;
 use plan::{Lint, Plan};
 use serde::{Deserialize, Serialize};
 
-use crate::{SettingJson, published};
+use crate::{SettingJson, moment, published};
 
 /// `check`.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -147,7 +149,7 @@ pub struct Status {
     pub new_units: Vec<NewUnit>,
     /// As in [`Planned`]; `None`: the rules could not be looked at.
     pub misplaced: Option<Vec<Misplaced>>,
-    /// Processes that the kernel killed for want of memory since the last apply, as ringfenced wrote it down. Recordings of
+    /// Processes that the kernel killed for want of memory since the last apply. Recordings of
     /// earlier versions lack it.
     #[serde(default)]
     pub killed: Vec<Killed>,
@@ -161,7 +163,46 @@ pub struct Killed {
     /// How many processes.
     pub processes: usize,
     /// The last one.
-    pub last: Kill,
+    pub last: KilledProcess,
+}
+
+/// A process that the kernel killed for want of memory.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KilledProcess {
+    /// When.
+    pub at: String,
+    /// The process.
+    pub pid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Its user, by number.
+    pub uid: u32,
+    /// What it had in memory.
+    pub resident_bytes: u64,
+    /// The memory group that it was in, from the hierarchy's root; `None` if the kernel did not log it.
+    pub group: Option<String>,
+    /// The group whose limit was met; `None` if the machine's memory was used up, or the kernel did not log it.
+    pub limited: Option<String>,
+    /// That limit.
+    pub limit_bytes: Option<u64>,
+    /// It went with others of its group (`memory.oom.group`).
+    pub with_group: bool,
+}
+
+impl From<&Kill> for KilledProcess {
+    fn from(kill: &Kill) -> KilledProcess {
+        KilledProcess {
+            at: moment(Duration::from_millis(kill.at)).unwrap_or_default(),
+            pid: kill.pid,
+            comm: kill.comm.clone(),
+            uid: kill.uid,
+            resident_bytes: kill.resident.0,
+            group: kill.group.clone(),
+            limited: kill.limited.clone(),
+            limit_bytes: kill.limit.map(|limit| limit.0),
+            with_group: kill.with_group,
+        }
+    }
 }
 
 /// A group, with its settings as values beside the files' texts.

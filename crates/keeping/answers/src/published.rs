@@ -14,8 +14,12 @@ use serde_json::{Map, Value};
 const MOMENTS: [&str; 4] = ["at", "deadline", "since", "until"];
 
 /// Names of numbers that lack their unit, or that are lists' elsewhere.
-const RENAMED: [(&str, &str); 3] =
-    [("memory", "memory_bytes"), ("confirm_within", "confirm_within_sec"), ("steps", "step_count")];
+const RENAMED: [(&str, &str); 4] = [
+    ("memory", "memory_bytes"),
+    ("confirm_within", "confirm_within_sec"),
+    ("uptime", "uptime_ms"),
+    ("steps", "step_count"),
+];
 
 pub fn serialize<T: Serialize, S: Serializer>(record: &T, to: S) -> Result<S::Ok, S::Error> {
     published(serde_json::to_value(record).map_err(S::Error::custom)?).serialize(to)

@@ -4,7 +4,7 @@
 use std::{
     os::unix::net::UnixStream,
     sync::{Arc, atomic::Ordering::Relaxed},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use apply::State;
@@ -19,6 +19,8 @@ use crate::{Counters, Error, failure_log::FailureLog, timespec::timespec, worker
 
 /// The kernel logs a kill in several lines.
 const SETTLE: Duration = Duration::from_millis(200);
+/// A kill's own time is named if it was earlier.
+const RECENT: Duration = Duration::from_secs(2);
 /// A log that failed is read again after this time.
 const AGAIN: Duration = Duration::from_secs(60);
 
@@ -101,7 +103,12 @@ fn count(counters: &Counters, kill: &Kill) {
 }
 
 fn say(kill: &Kill) {
-    if let Ok(host) = Host::new(Box::new(Real::new())) {
-        info!("{}", why::sentence(&host, kill, &Accounts::new()));
-    }
+    let Ok(host) = Host::new(Box::new(Real::new())) else { return };
+    let at = SystemTime::UNIX_EPOCH + Duration::from_millis(kill.at);
+    // what was logged before the daemon's start has another time than the line
+    let when = match at.elapsed() {
+        Ok(ago) if ago > RECENT => format!("{}: ", humantime::format_rfc3339_seconds(at)),
+        _ => String::new(),
+    };
+    info!("{when}{}", why::sentence(&host, kill, &Accounts::new()));
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use apply::{LineLog, State};
+use apply::{LineLog, Running, State, System as _};
 use kernel::{GroupName, Host};
 use monitor::{KernelLog, Kill};
 use settings::Controller;
@@ -22,7 +22,7 @@ pub fn kill_log(state: &State) -> LineLog {
 pub struct Kills {
     /// Those of the group and of the groups below it, oldest first.
     pub of_group: Vec<Kill>,
-    /// How many kills in the kernel's log are of an unknown group.
+    /// How many kills of this boot are of an unknown group.
     pub of_unknown: usize,
     /// How many processes of the group itself systemd-oomd ended since the group was made; 0 on v1.
     pub by_oomd: u64,
@@ -50,16 +50,38 @@ impl KernelKills {
     }
 }
 
+/// Where the kernel counts the processes that it killed for want of memory since the boot (`oom_kill`).
+const COUNTS: &str = "/proc/vmstat";
+
+/// All kills that are known, oldest first, and why the kernel's log can't be read. It is long, and is not read if all kills of this
+/// boot were written down.
+pub fn all_kills(
+    host: &Host,
+    state: &State,
+    kernel: &mut KernelKills,
+) -> (Vec<Kill>, Option<std::io::Error>) {
+    let written: Vec<Kill> = kill_log(state).all().unwrap_or_default();
+    let counts = host.kernel().outside(Path::new(COUNTS)).unwrap_or_default();
+    let count = counts.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
+    let boot = Running::new().boot();
+    let known = written.iter().filter(|kill| kill.boot == boot).count();
+    if count.is_some_and(|count: usize| count <= known) {
+        return (written, None);
+    }
+    match kernel.look() {
+        Ok(kills) => (joined(written, kills), None),
+        Err(error) => (written, Some(error)),
+    }
+}
+
 impl Kills {
     /// All that is known.
     pub fn of(host: &Host, state: &State, group: &GroupName, kernel: &mut KernelKills) -> Kills {
-        let (log, unread) = match kernel.look() {
-            Ok(kills) => (kills, None),
-            Err(error) => (Vec::new(), Some(error)),
-        };
-        let of_unknown = log.iter().filter(|kill| kill.group.is_none()).count();
-        let mut all = joined(kill_log(state).all().unwrap_or_default(), log);
-        let seat = host.seat(group, Controller::Memory).ok();
+        let (mut all, unread) = all_kills(host, state, kernel);
+        let boot = Running::new().boot();
+        let of_unknown = all.iter().filter(|kill| kill.group.is_none() && kill.boot == boot).count();
+        // also where it would be: it may have ended with them
+        let seat = host.hierarchy_of(Controller::Memory).map(|at| host.seat_in(at, group));
         all.retain(|kill| {
             seat.as_ref().is_some_and(|seat| {
                 let path = kill.group.as_deref().and_then(|path| seat.at.below_mount(path));

@@ -49,5 +49,5 @@ pub use facts::{
 };
 pub use gather::{gather, gather_while};
 pub use judge::why;
-pub use killed::{KernelKills, Kills, kill_log, named, sentence};
+pub use killed::{KernelKills, Kills, all_kills, kill_log, named, sentence};
 pub use records::gather_recorded;

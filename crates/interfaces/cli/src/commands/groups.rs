@@ -49,6 +49,12 @@ pub fn create(args: &args::Create, json: bool) -> Result<(), Failure> {
     if let Some(unit) = host.is_unit_name(&name).then(|| host.unit_group(name.path()).ok()).flatten() {
         kernel::refuse_foreign(&unit, kernel::Change::Create)?;
     }
+    if let Some(unit) = super::units::in_unit_of_layout(&host, &name) {
+        let what = format!("group '{name}' would not be in the unit: {unit} in the layout in effect");
+        return Err(
+            Failure::new(what).hint(format!("add [groups.{}] to the layout", hint::toml_key(name.path())))
+        );
+    }
     let by_controller = || make(&host, &name, controllers.as_deref(), &access);
     let by_name = || host.create_named(&name, &named, &access).map_err(Failure::from);
     let created = match (named.is_empty(), &controllers) {

@@ -48,7 +48,7 @@ pub fn run(args: &mut Args) -> Result<u8, Failure> {
         },
         other => other,
     };
-    ended.map_err(units::explain_bound)
+    ended.map_err(|failure| units::explain_bound(args, failure))
 }
 
 /// What goes on in a new group has the command that makes it; who reads or ends a group wants no empty one.

@@ -1,28 +1,36 @@
 //! What the name of a group that is not there may stand for: a unit of systemd, or a layout's group that is a unit.
 
-use apply::{GroupStatus, Running, State, Target};
+use apply::{Bound, GroupStatus, Running, State, Target};
 use kernel::{GroupName, Host};
 use units::group_path;
 
 use super::{group, host};
-use crate::{args::Args, failure::Failure};
+use crate::{
+    args::{Args, Command},
+    failure::Failure,
+};
 
 /// Of a unit that the layout in effect has as a group its settings are a change of the layout: systemd takes the drop-in
 /// file of Ringfence after what `systemctl set-property` writes.
-pub fn explain_bound(failure: Failure) -> Failure {
+pub fn explain_bound(args: &mut Args, failure: Failure) -> Failure {
     let Some(of_unit) = &failure.of_unit else { return failure };
-    let bound = host().ok().and_then(|host| {
-        let running = Running::new();
-        let target = Target { host: &host, system: &running };
-        apply::bound(&State::peek(apply::state_directory()), target).ok()
-    });
-    let Some(bound) = bound else { return failure };
+    let Some(bound) = host().ok().and_then(|host| bound(&host)) else { return failure };
     let Some(group) = bound.of_unit(&of_unit.unit).map(|unit| unit.group.as_str()) else { return failure };
-    let already = format!("the layout in effect has this unit as group '{group}'");
+    let inner = args.command.groups().into_iter().find_map(|typed| {
+        let inner = typed.split_once(&format!("/{}/", of_unit.unit))?.1;
+        Some(format!("{group}/{inner}"))
+    });
+    let (what, group) = match &inner {
+        Some(inner) => ("group of the unit", inner.as_str()),
+        None => ("unit", group),
+    };
+    let already = format!("the layout in effect has this {what} as group '{group}'");
     let settings: Vec<(&str, String)> =
         of_unit.settings.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
     let hint = match (settings.is_empty(), &failure.hint) {
         (false, _) => format!("{}\n{already}", bound.change(group, &settings)),
+        // a command for the whole unit is not what was meant
+        (true, Some(_)) if inner.is_some() => already,
         // without the lines that would bind it
         (true, Some(hint)) => {
             let command = hint.lines().take_while(|line| !line.starts_with("or in a layout"));
@@ -33,6 +41,29 @@ pub fn explain_bound(failure: Failure) -> Failure {
     failure.hint(hint)
 }
 
+/// The units of the layout in effect; `None` for a caller who may not read the records.
+fn bound(host: &Host) -> Option<Bound> {
+    let running = Running::new();
+    let target = Target { host, system: &running };
+    apply::bound(&State::peek(apply::state_directory()), target).ok()
+}
+
+/// Where the group of a unit of the layout would be that does not run.
+fn stopped(host: &Host, unit: &str) -> Option<String> {
+    let level = &bound(host)?.of_unit(unit)?.level.clone();
+    Some(format!("{}/{unit}", group_path::parent(level)?))
+}
+
+/// The unit of the layout that a name would be in, which has the groups that the layout says.
+pub fn in_unit_of_layout(host: &Host, name: &GroupName) -> Option<String> {
+    if name.is_from_root() || !host.has_systemd() {
+        return None;
+    }
+    let units = bound(host)?.units;
+    let above = units.into_iter().find(|unit| group_path::is_below(name.path(), &unit.group))?;
+    Some(format!("'{}' is {}", above.group, above.unit))
+}
+
 /// Puts the groups of units in the place of names that only units have. Were there any?
 ///
 /// # Errors
@@ -41,6 +72,7 @@ pub fn resolve(args: &mut Args) -> Result<bool, Failure> {
     let host = host()?;
     let mut groups = None;
     let mut any = false;
+    let is_why = matches!(args.command, Command::Why(_));
     for typed in args.command.groups() {
         let name = group(typed)?;
         if name.is_from_root() || !host.seats(&name).is_empty() {
@@ -52,7 +84,15 @@ pub fn resolve(args: &mut Args) -> Result<bool, Failure> {
             unit_of(groups.get_or_insert_with(|| bound_groups(&host)), &name)
         };
         if let Some((unit, below)) = unit {
-            *typed = format!("{}{below}", host.unit_group(&unit)?);
+            // what happened to its processes may be asked for all the same
+            let path = match host.unit_group(&unit) {
+                Err(_) if is_why => stopped(&host, &unit),
+                found => Some(found?.to_string()),
+            };
+            *typed = format!(
+                "{}{below}",
+                path.map_or_else(|| host.unit_group(&unit).map(|group| group.to_string()), Ok)?
+            );
             any = true;
         }
     }

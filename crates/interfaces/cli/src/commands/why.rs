@@ -3,8 +3,9 @@
 use std::{fmt::Write, io::ErrorKind};
 
 use ::why::{KernelKills, Kills, sentence};
+use answers::layouts::KilledProcess;
 use apply::{Resize, Resizes, Running, State, Target};
-use kernel::Host;
+use kernel::{GroupName, Host};
 use monitor::{Descriptors, Kill};
 use serde_json::json;
 use system::Accounts;
@@ -23,7 +24,11 @@ pub fn why(args: &args::Why, json: bool) -> Result<(), Failure> {
     let host = host()?;
     let (state, system) = (State::peek(apply::state_directory()), Running::new());
     let target = Target { host: &host, system: &system };
-    let facts = why::gather_recorded(target, Descriptors::new(), &name, &state, args.span)?;
+    let gathered = why::gather_recorded(target, Descriptors::new(), &name, &state, args.span);
+    let facts = match gathered {
+        Ok(facts) => facts,
+        Err(error) => return killed_before(&host, &state, &name, json)?.ok_or_else(|| error.into()),
+    };
     let answer = why::why(&facts);
     let resizes = resizes(&state, &name.to_string());
     let latency = measured(&state, &name.to_string());
@@ -39,7 +44,10 @@ pub fn why(args: &args::Why, json: bool) -> Result<(), Failure> {
         let mut answer = serde_json::to_value(&answer).map_err(Failure::new)?;
         answer["resizes"] = json!(resizes);
         answer["latency"] = json!(latency);
-        answer["kills"] = json!((unread.is_none() || !kills.is_empty()).then_some(&kills));
+        answer["kills"] = json!(
+            (unread.is_none() || !kills.is_empty())
+                .then(|| kills.iter().map(KilledProcess::from).collect::<Vec<_>>())
+        );
         answer["kills_of_unknown_group"] = json!(of_unknown);
         answer["killed_by_oomd"] = json!(by_oomd);
         return output::json(&answer);
@@ -53,14 +61,32 @@ pub fn why(args: &args::Why, json: bool) -> Result<(), Failure> {
     }
     say_kills(&host, &kills, &mut text);
     if of_unknown > 0 {
-        let more = units::counted(of_unknown, "other process");
-        let _ = writeln!(text, "the kernel killed {more} without logging the group: see dmesg");
+        let more = units::counted(of_unknown, "process");
+        let _ = writeln!(
+            text,
+            "the kernel killed {more} of this machine since the boot without logging the group: see dmesg"
+        );
     }
     if by_oomd > 0 {
         let processes = units::counted(usize::try_from(by_oomd).unwrap_or(usize::MAX), "process");
         let _ = writeln!(text, "systemd-oomd ended {processes} of it: journalctl -u systemd-oomd");
     }
     output::text(&text)
+}
+
+/// What is known of a group that is gone: its processes that were killed. `None` if none was.
+fn killed_before(host: &Host, state: &State, name: &GroupName, json: bool) -> Result<Option<()>, Failure> {
+    let kills = Kills::of(host, state, name, &mut KernelKills::default()).of_group;
+    if kills.is_empty() {
+        return Ok(None);
+    }
+    if json {
+        let kills: Vec<KilledProcess> = kills.iter().map(KilledProcess::from).collect();
+        return output::json(&json!({ "group": name.to_string(), "causes": [], "kills": kills })).map(Some);
+    }
+    let mut text = format!("group '{name}' does not exist now: none of its processes runs\n");
+    say_kills(host, &kills, &mut text);
+    output::text(&text).map(Some)
 }
 
 fn say_kills(host: &Host, kills: &[Kill], text: &mut String) {

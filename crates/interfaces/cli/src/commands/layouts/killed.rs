@@ -1,7 +1,7 @@
-//! Processes of the layout's groups that were killed for want of memory, as ringfenced wrote them down.
+//! Processes of the layout's groups that were killed for want of memory.
 
-use ::why::kill_log;
-use answers::layouts::Killed;
+use ::why::{KernelKills, all_kills};
+use answers::layouts::{Killed, KilledProcess};
 use apply::{GroupStatus, State};
 use kernel::Host;
 use layout::UnitName;
@@ -10,18 +10,32 @@ use settings::Controller;
 
 use crate::failure::Failure;
 
-/// Processes of these groups that ringfenced saw killed for want of memory since the last apply.
-pub(super) fn killed(state: &State, host: &Host, groups: &[GroupStatus]) -> Result<Vec<Killed>, Failure> {
+/// Kills in one group.
+pub(super) struct InGroup {
+    pub group: String,
+    pub processes: usize,
+    pub last: Kill,
+}
+
+impl From<InGroup> for Killed {
+    fn from(all: InGroup) -> Killed {
+        let last = KilledProcess::from(&all.last);
+        Killed { group: all.group, processes: all.processes, last }
+    }
+}
+
+/// Processes of these groups that were killed for want of memory since the last apply, as far as the caller may know.
+pub(super) fn killed(state: &State, host: &Host, groups: &[GroupStatus]) -> Result<Vec<InGroup>, Failure> {
     let Some(since) = apply::last_done(state)?.map(|head| head.at * 1000) else { return Ok(Vec::new()) };
-    let mut killed: Vec<Killed> = Vec::new();
-    let kills = kill_log(state).all::<Kill>().unwrap_or_default();
+    let mut killed: Vec<InGroup> = Vec::new();
+    let (kills, _) = all_kills(host, state, &mut KernelKills::default());
     for kill in kills.into_iter().filter(|kill| kill.at >= since) {
         let Some(group) = kill.group.as_deref().and_then(|path| of_kill(host, groups, path)) else {
             continue;
         };
         match killed.iter_mut().find(|one| one.group == group.group) {
             Some(one) => (one.processes, one.last) = (one.processes + 1, kill),
-            None => killed.push(Killed { group: group.group.clone(), processes: 1, last: kill }),
+            None => killed.push(InGroup { group: group.group.clone(), processes: 1, last: kill }),
         }
     }
     Ok(killed)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use answers::layouts::Misplaced;
-use classify::{ClassifyOptions, Decision, Done, Placer, Rules};
+use classify::{ClassifyOptions, Decision, Done, Goal, Placer, Rules};
 use kernel::Host;
 use layout::Desired;
 use system::{Accounts, ProcessReader};
@@ -36,8 +36,13 @@ pub fn misplaced(desired: &Desired, host: &Host) -> Vec<Misplaced> {
             let options = ClassifyOptions { respect_manual_moves: false, ..options };
             found = placer.classify(&rules, &mut process, options).ok()?;
         }
+        let is_made = |goal: &&Goal| {
+            let is_known = desired.groups.iter().any(|group| group.name == goal.group);
+            is_known || goal.pattern.name().is_none() || host.existing(&goal.group).is_ok()
+        };
+        let missing = found.goals.iter().find(|goal| !is_made(goal));
         let reason = match &found.done {
-            Done::WouldMove => None,
+            Done::WouldMove => missing.map(|goal| format!("there is no group '{}'", goal.group)),
             Done::Failed(error) => Some(error.to_string()),
             _ => return None,
         };

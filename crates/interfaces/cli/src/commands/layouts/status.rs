@@ -27,7 +27,7 @@ use super::{
     generations::{interrupted, time, unrecorded, without_record},
     history_of,
     isolation::isolation,
-    killed::killed,
+    killed::{InGroup, killed},
     lines::{Line, lines, with_values},
     machines_layout, picture, planned, read, rules, warn, words,
 };
@@ -123,7 +123,7 @@ struct Found {
     /// Units that came after the apply.
     new_units: Vec<NewUnit>,
     /// For want of memory, since the last apply.
-    killed: Vec<Killed>,
+    killed: Vec<InGroup>,
 }
 
 impl Found {
@@ -158,7 +158,7 @@ impl Found {
             plan: self.plan,
             new_units: self.new_units,
             misplaced: has_rules.then_some(self.misplaced),
-            killed: self.killed,
+            killed: self.killed.into_iter().map(Killed::from).collect(),
         })
     }
 
@@ -345,6 +345,11 @@ impl Page<'_> {
     /// What there is to be said of a group below its line.
     fn below(&self, group: &GroupStatus, groups: &[GroupStatus], lines: &[Line]) -> Vec<String> {
         let mut below: Vec<String> = drifts(group, lines).iter().map(|drift| self.paint.bad(drift)).collect();
+        let outside: BTreeSet<u32> = group.drift.iter().flat_map(Drift::outside).collect();
+        if !outside.is_empty() && group.unit.is_none() {
+            let pids = outside.iter().map(u32::to_string);
+            below.push(format!("hint: {}", Command::ringfence("move").group(&group.group).args(pids)));
+        }
         let stopped = group.unit.as_ref().filter(|unit| !unit.runs);
         below.extend(stopped.map(|unit| match UnitName::of_directory(&unit.name) {
             Ok(name) if name.is_template() => {
@@ -384,8 +389,8 @@ impl Page<'_> {
         below
     }
 
-    fn killed(&self, group: &GroupStatus, killed: &[Killed]) -> Option<String> {
-        let Killed { processes, last, .. } = killed.iter().find(|killed| killed.group == group.group)?;
+    fn killed(&self, group: &GroupStatus, killed: &[InGroup]) -> Option<String> {
+        let InGroup { processes, last, .. } = killed.iter().find(|killed| killed.group == group.group)?;
         let (when, comm, why) =
             (time(last.at / 1000), printable(&last.comm), Command::ringfence("why").group(&group.group));
         let processes = counted(*processes, "process");

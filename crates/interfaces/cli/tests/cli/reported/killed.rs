@@ -82,8 +82,8 @@ fn by_name(stage: &mut Stage<'_>) {
                 (&kill["comm"], &kill["uid"], &kill["with_group"]),
                 (&"tail".into(), &0.into(), &false.into())
             );
-            assert_eq!(kill["limit"], 32 << 20, "{kill}");
-            assert!(kill["resident"].as_u64().unwrap() > 8 << 20, "{kill}");
+            assert_eq!(kill["limit_bytes"], 32 << 20, "{kill}");
+            assert!(kill["resident_bytes"].as_u64().unwrap() > 8 << 20, "{kill}");
         }
         let said = stage.desk.ends(&format!("why {group} --for 100ms"), 0);
         let pid = killed.iter().rfind(|(of, _)| *of == number).unwrap().1;
