@@ -154,13 +154,15 @@ impl fmt::Display for Role {
     }
 }
 
+/// What a title may be taken for that begins with the name of a cluster.
+const UNCERTAIN: [&str; 2] = ["postgresql.worker", "postgresql.backend"];
+
 /// `postgres: checkpointer`, with a cluster's name `postgres: 15/main: checkpointer`, up to version 12 `postgres: checkpointer process`
 /// (`init_ps_display` in `src/backend/utils/misc/ps_status.c`).
 fn postgresql(command: &str) -> Option<Role> {
     let Some(title) = command.strip_prefix("postgres: ") else { return Role::new("postgresql.postmaster") };
     let title = title.trim_end();
     let title = title.strip_suffix(" process").unwrap_or(title);
-    // who chooses a cluster's name may choose one that looks like a role
     let behind =
         title.split_once(": ").map(|(_, behind)| behind).filter(|_| !title.starts_with("bgworker: "));
     let first = |title: &str| {
@@ -170,7 +172,10 @@ fn postgresql(command: &str) -> Option<Role> {
         rows.find(|(_, row)| row.title.fits(title) && (!is_client || row.may_have_client()))
             .map(|(at, _)| Role(at))
     };
-    behind.and_then(first).or_else(|| first(title))
+    // a database's name may have a colon, and who may make one is trusted less than who names the cluster
+    let is_one = |role: &Role| !UNCERTAIN.contains(&role.name());
+    let whole = first(title);
+    whole.filter(is_one).or_else(|| behind.and_then(first)).or(whole)
 }
 
 /// `ora_pmon_SID`, `oracleSID (LOCAL=NO)`.
@@ -238,6 +243,8 @@ mod tests {
             ("wal writer process", "walwriter"),
             ("autovacuum launcher ", "autovacuum"),
             ("autovacuum worker shop", "autovacuum"),
+            ("autovacuum worker a: b", "autovacuum"),
+            ("autovacuum worker a: checkpointer", "autovacuum"),
             ("autovacuum worker process   shop", "autovacuum"),
             ("archiver last was 000000010000000000000003", "archiver"),
             ("archiver ", "archiver"),

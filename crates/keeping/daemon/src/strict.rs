@@ -93,6 +93,7 @@ impl Strict {
                     Protection::forget(pid);
                     warn!(pid, "the exec gate ended: {status}");
                 }
+                Notice::Stopped(pid) => Protection::forget(pid),
                 Notice::NotStarted(problem) => error!("the exec gate cannot be started: {problem}"),
             }
             wake.wake();

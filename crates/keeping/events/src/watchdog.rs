@@ -72,6 +72,8 @@ pub enum Notice {
     Late(u32),
     /// It ended, by itself or by [`Notice::Late`].
     Ended(u32, ExitStatus),
+    /// It was ended, as the watchdog was dropped.
+    Stopped(u32),
     /// It could not be started.
     NotStarted(io::Error),
 }
@@ -176,7 +178,7 @@ impl<G: FnMut() -> Command, N: FnMut(Notice)> Watch<G, N> {
             (self.notice)(Notice::Late(pid));
         }
         if let Ok(status) = child.wait() {
-            (self.notice)(Notice::Ended(pid, status));
+            (self.notice)(if over == Over::Stop { Notice::Stopped(pid) } else { Notice::Ended(pid, status) });
         }
         over
     }

@@ -266,8 +266,10 @@ fn kill_by_kernel(host: &Host, seats: &[Seat<'_>], group: &GroupName) -> Result<
 fn freeze_for_kill<'h>(host: &'h Host, group: &GroupName) -> Vec<Seat<'h>> {
     let Ok(seat) = host.seat(group, Controller::Freezer) else { return Vec::new() };
     // a group that can't be frozen is killed all the same
-    let _ = request(host, &seat, group, true);
-    below(host, &seat)
+    let is_frozen = request(host, &seat, group, true).is_ok();
+    let mut all = below(host, &seat);
+    all.retain(|seat| is_frozen || asks_itself(host, seat.at, &seat.path));
+    all
 }
 
 /// Zombies hold no resource and can't be killed again: only who waits for them can end them.

@@ -147,8 +147,14 @@ takes_text!(Process, "a program's path or name", |text| {
 
 takes_text!(Expression, "a regular expression", |text| {
     let hint = "a backslash before . * + ? ( ) [ ] { } | ^ $ takes it as it is";
-    Expression::new(text)
-        .map_err(|error| (format!("'{}' is no regular expression: {error}", cut(text)), hint.to_owned()))
+    let expression = Expression::new(text)
+        .map_err(|error| (format!("'{}' is no regular expression: {error}", cut(text)), hint.to_owned()))?;
+    // as an empty variable in a script that writes the file
+    if expression.is_in("") {
+        let hint = "a part that only the meant ones have; leave it out if other conditions say enough";
+        return Err((format!("'{}' occurs in every command line", cut(text)), hint.to_owned()));
+    }
+    Ok(expression)
 });
 
 /// Roles, never none.

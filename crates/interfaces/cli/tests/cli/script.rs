@@ -55,6 +55,7 @@ const EVERYWHERE: &[Case] = &[
     ("processes move by program, command line and user, after a look", &[Need::Usual], moves_by_name),
     ("a frozen group stands still until it is thawed", &[Need::Usual], freeze),
     ("killed groups are empty", &[Need::Usual], kill),
+    ("an owner of the tasks kills them", &[Need::V1("freezer"), Need::Program("setpriv")], kill_own),
     ("a set that fails half way changes nothing", &[Need::Usual], all_or_nothing),
     ("settings are copied from another group, and to groups below", &[Need::Usual], copies),
     ("create is repeatable, list shows what is there, delete takes it away", &[Need::Usual], life),
@@ -269,6 +270,18 @@ fn kill(scene: &mut Scene) {
     let killed: u32 =
         answer.split("\"killed\": ").nth(1).unwrap().trim_end_matches(['\n', '}', ' ']).parse().unwrap();
     assert!(killed >= 2, "{answer}");
+    scene.ok("delete {g}");
+}
+
+/// He may not freeze the group for it.
+fn kill_own(scene: &mut Scene) {
+    scene.ok("create {g} --controllers pids,freezer --tasks 65534");
+    let pid = scene.start("{own}", &["setpriv", "--reuid=65534", "sleep", "60"]);
+    scene.ok("move {g} {own}");
+    let output = scene.ringfence("kill {g}", Some(65534));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
     scene.ok("delete {g}");
 }
 

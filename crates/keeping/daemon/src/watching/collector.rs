@@ -188,11 +188,13 @@ impl Collector {
         }
         let applied = self.desired.iter().flat_map(|(_, desired)| &desired.groups);
         let own: HashSet<&str> = applied.map(|one| one.group.as_str()).collect();
+        self.misplaced.look(host, &self.shared, self.paces.misplaced);
         match sampler.tick(host, Beat::default()) {
             Ok(sample) => {
                 self.sampling.succeeded();
                 if !all {
-                    to.hide(hidden(host, sample.groups.rows()));
+                    let rows = sample.groups.rows().iter().map(String::as_str);
+                    to.hide(hidden(host, rows.chain(own.iter().copied()).chain(self.misplaced.groups())));
                 }
                 write(sample, bounds, &|group| own.contains(group), to);
                 if let Some((_, desired)) = &self.desired {
@@ -214,18 +216,21 @@ impl Collector {
             let controller = Resizes::of(state).controller().unwrap_or_default();
             write_latencies(&controller.latencies, bounds, to);
         }
-        self.misplaced.look(host, &self.shared, self.paces.misplaced);
         self.misplaced.write(to);
     }
 }
 
-/// The groups of these that a user without any rights could not look into: the socket shows them to nobody else either.
-fn hidden(host: &Host, groups: &[String]) -> HashSet<String> {
+/// Of these labels those with a group that a user without any rights could not look into: the socket shows them to nobody else either.
+fn hidden<'l>(host: &Host, labels: impl Iterator<Item = &'l str>) -> HashSet<String> {
     let nobody = Peer { uid: NOBODY, gid: NOBODY, pid: 0, groups: Vec::new() };
     let mut view = View::of(&nobody);
-    let is_hidden = |name: &&String| {
+    let mut is_hidden = |name: &str| {
         let Ok(group) = GroupName::new(name) else { return true };
         !host.seats(&group).iter().all(|seat| view.lists(&seat.directory()))
     };
-    groups.iter().filter(is_hidden).cloned().collect()
+    // rules that lead to several groups have all of them in one label
+    labels
+        .filter(|label| is_hidden(label) || label.split(',').any(&mut is_hidden))
+        .map(str::to_owned)
+        .collect()
 }

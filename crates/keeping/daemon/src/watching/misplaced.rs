@@ -53,6 +53,11 @@ impl Misplaced {
         self.last = Some((Instant::now(), SystemTime::now()));
     }
 
+    /// The groups that it names.
+    pub fn groups(&self) -> impl Iterator<Item = &str> {
+        self.counts.keys().map(|(group, _)| group.as_str())
+    }
+
     /// Its families.
     pub fn write(&self, to: &mut Writer<'_>) {
         let Some((_, at)) = self.last else { return };

@@ -394,7 +394,7 @@ fn leased() {
     assert_eq!(copies.seen().len(), 6);
     drop(watchdog);
     let rest: Vec<Notice> = notices.try_iter().collect();
-    assert!(matches!(rest.as_slice(), [Notice::Ended(..)]), "one gate all the time: {rest:?}");
+    assert!(matches!(rest.as_slice(), [Notice::Stopped(..)]), "one gate all the time: {rest:?}");
 }
 
 fn ends() {

@@ -141,13 +141,15 @@ impl Desired {
 
 /// Of a group by its name from the root: the unit, and the layout's name. `units`: with the group that each is.
 fn layout_group<'r>(row: &'r str, units: &[(UnitName, String)]) -> Option<(&'r str, String)> {
-    let path = row.strip_prefix('/')?;
-    let of_unit = |(unit, group): &(UnitName, String)| {
-        let name = path.split('/').find(|part| unit.fits(part))?;
-        let inner = path.split('/').skip_while(|part| *part != name).skip(1);
-        Some((name, [group.as_str()].into_iter().chain(inner).collect::<Vec<_>>().join("/")))
+    let parts: Vec<&str> = row.strip_prefix('/')?.split('/').collect();
+    // what is below the first that is no slice has names of its own user's
+    let slices = parts.iter().take_while(|part| part.ends_with(".slice")).count();
+    let of_part = |index: usize| {
+        let (_, group) = units.iter().find(|(unit, _)| unit.fits(parts[index]))?;
+        let inner = parts[index + 1..].iter().copied();
+        Some((parts[index], [group.as_str()].into_iter().chain(inner).collect::<Vec<_>>().join("/")))
     };
-    units.iter().find_map(of_unit)
+    (0..parts.len().min(slices + 1)).rev().find_map(of_part)
 }
 
 /// What was written to a group's files.
@@ -249,13 +251,21 @@ mod tests {
     #[test]
     fn a_unit_has_the_layouts_name_with_what_is_below() {
         let unit = |name: &str, group: &str| (UnitName::of_file_name(name).unwrap(), group.to_owned());
-        let units =
-            [unit("db@1.service", "first"), unit("db@.service", "db"), unit("user-.slice", "users/each")];
+        let units = [
+            unit("db@1.service", "first"),
+            unit("db@.service", "db"),
+            unit("user-.slice", "users/each"),
+            unit("a.slice", "all"),
+        ];
         for (row, expected) in [
             ("/system.slice/db@1.service", Some(("db@1.service", "first"))),
             ("/system.slice/db@2.service/main", Some(("db@2.service", "db/main"))),
             ("/user.slice/user-7.slice", Some(("user-7.slice", "users/each"))),
             ("/system.slice/cron.service", None),
+            ("/a.slice/a-b.slice/db@1.service", Some(("db@1.service", "first"))),
+            ("/a.slice/a-b.slice/x.service", Some(("a.slice", "all/a-b.slice/x.service"))),
+            // a group that somebody named so
+            ("/system.slice/x.service/db@1.service", None),
             // one of ours, of that name
             ("db@1.service", None),
         ] {
