@@ -121,25 +121,14 @@ impl<'h> Divided<'h> {
         let stays = |name: &str| then.is_some_and(|then| then.groups.contains_key(name));
         let handed = self.read("", SUBTREE_CONTROL).unwrap_or_default();
         let mut needed = then.map(Inside::controllers).unwrap_or_default();
-        // what it handed down before is not ours
-        needed.extend(handed.split_whitespace().filter(|name| !was.controllers().contains(name)));
+        // what it hands down besides is not ours; but with that its own group can't have the processes back
+        if then.is_some() {
+            needed.extend(handed.split_whitespace().filter(|name| !was.controllers().contains(name)));
+        }
         let off =
             handed.split_whitespace().filter(|name| !needed.contains(name)).map(|name| format!("-{name}"));
         let off: Vec<String> = off.collect();
-        if !off.is_empty() {
-            // what the service's user made below may hand them down
-            let mut below = self.host.kernel().descendants(self.at, &self.path).unwrap_or_default();
-            below.sort_by_key(|path| std::cmp::Reverse(path.len()));
-            for path in below {
-                let handed = self.host.kernel().read(self.at, &path, SUBTREE_CONTROL).unwrap_or_default();
-                let own = off.iter().filter(|name| handed.split_whitespace().any(|one| one == &name[1..]));
-                let own: Vec<&str> = own.map(String::as_str).collect();
-                if !own.is_empty() {
-                    let _ = self.host.kernel().write(self.at, &path, SUBTREE_CONTROL, &own.join(" "));
-                }
-            }
-            self.write("", SUBTREE_CONTROL, &off.join(" "))?;
-        }
+        self.take_back(&off)?;
         let (mut gone, main): (Vec<&String>, Vec<&String>) =
             was.groups.keys().filter(|name| !stays(name)).partition(|name| *name != MAIN);
         gone.extend(main);
@@ -148,6 +137,30 @@ impl<'h> Divided<'h> {
             self.remove(name, to)?;
         }
         Ok(())
+    }
+
+    /// Hands down no longer: `-NAME` of each controller.
+    fn take_back(&self, off: &[String]) -> Result<(), Error> {
+        if off.is_empty() {
+            return Ok(());
+        }
+        // what the service's user made below may hand them down
+        for path in self.below("") {
+            let handed = self.host.kernel().read(self.at, &path, SUBTREE_CONTROL).unwrap_or_default();
+            let own = off.iter().filter(|name| handed.split_whitespace().any(|one| one == &name[1..]));
+            let own: Vec<&str> = own.map(String::as_str).collect();
+            if !own.is_empty() {
+                let _ = self.host.kernel().write(self.at, &path, SUBTREE_CONTROL, &own.join(" "));
+            }
+        }
+        self.write("", SUBTREE_CONTROL, &off.join(" "))
+    }
+
+    /// The groups below one, the deepest first.
+    fn below(&self, name: &str) -> Vec<String> {
+        let mut below = self.host.kernel().descendants(self.at, &self.at_name(name)).unwrap_or_default();
+        below.sort_by_key(|path| std::cmp::Reverse(path.matches('/').count()));
+        below
     }
 
     /// What groups that stay no longer are to have is as in a new group.
@@ -168,12 +181,15 @@ impl<'h> Divided<'h> {
 
     /// Hands down what the groups need.
     fn hand_down(&self, inside: &Inside) -> Result<(), Error> {
+        let mut before = Vec::new();
         for pass in 0.. {
-            self.untangle()?;
+            before.extend(self.untangle()?);
             self.empty("", MAIN)?;
             let handed = self.read("", SUBTREE_CONTROL).unwrap_or_default();
             let handed: Vec<&str> = handed.split_whitespace().collect();
-            let missing = inside.controllers().into_iter().filter(|name| !handed.contains(name));
+            let mut needed = inside.controllers();
+            needed.extend(before.iter().map(String::as_str));
+            let missing = needed.into_iter().filter(|name| !handed.contains(name));
             let missing: Vec<String> = missing.map(|name| format!("+{name}")).collect();
             if missing.is_empty() {
                 return Ok(());
@@ -216,9 +232,7 @@ impl<'h> Divided<'h> {
 
     /// The service's user may have made groups in one of ours.
     fn remove_below(&self, name: &str, to: &str) -> Result<(), Error> {
-        let mut below = self.host.kernel().descendants(self.at, &self.at_name(name)).unwrap_or_default();
-        below.sort_by_key(|path| std::cmp::Reverse(path.len()));
-        for path in below {
+        for path in self.below(name) {
             let inner = path.strip_prefix(&self.path).unwrap_or_default().trim_start_matches('/').to_owned();
             self.empty(&inner, to)?;
             // one that was made meanwhile is seen by the next pass
@@ -227,14 +241,25 @@ impl<'h> Divided<'h> {
         Ok(())
     }
 
-    /// A group whose own is threaded takes no process, as when somebody handed controllers down with processes there.
-    fn untangle(&self) -> Result<(), Error> {
-        if self.read(MAIN, "cgroup.type").is_none_or(|kind| kind.trim() != "domain invalid") {
-            return Ok(());
+    /// A service's group that is threaded, as when its user handed controllers down beside processes or made a threaded group, has no
+    /// group in it that takes a process. Returns what it handed down before that was ended.
+    fn untangle(&self) -> Result<Vec<String>, Error> {
+        let is = |path: &str, kind: &str| {
+            let found = self.host.kernel().read(self.at, path, "cgroup.type");
+            found.is_ok_and(|found| found.trim() == kind)
+        };
+        if !is(&self.at_name(MAIN), "domain invalid") {
+            return Ok(Vec::new());
         }
         let handed = self.read("", SUBTREE_CONTROL).unwrap_or_default();
-        let off: Vec<String> = handed.split_whitespace().map(|name| format!("-{name}")).collect();
-        if off.is_empty() { Ok(()) } else { self.write("", SUBTREE_CONTROL, &off.join(" ")) }
+        let handed: Vec<String> = handed.split_whitespace().map(str::to_owned).collect();
+        self.take_back(&handed.iter().map(|name| format!("-{name}")).collect::<Vec<_>>())?;
+        for name in self.host.kernel().children(self.at, &self.path).unwrap_or_default() {
+            if is(&self.at_name(&name), "threaded") {
+                self.remove(&name, "")?;
+            }
+        }
+        Ok(handed)
     }
 
     /// Moves all processes of one group into another.

@@ -162,6 +162,23 @@ pub(crate) fn threads(host: &Host, processes: &BTreeSet<u32>) -> BTreeMap<u32, V
     several.collect()
 }
 
+/// The same of a group's processes; of none where its places are on v2, which has a process as a whole.
+pub(crate) fn of_members(
+    host: &Host,
+    membership: &Membership,
+    group: &GroupName,
+    places: &[Place],
+) -> BTreeMap<u32, Vec<Thread>> {
+    let has_limits = |place: &Place| {
+        let at = host.hierarchies().get(place.hierarchy);
+        place.version == Version::V1 && at.is_some_and(|at| !at.controllers.is_empty())
+    };
+    match places.iter().any(has_limits) {
+        true => threads(host, &membership.of(host, group).into_iter().collect()),
+        false => BTreeMap::new(),
+    }
+}
+
 /// May a process be taken out of that group for the sake of this one? Out of the root, the place where our groups are,
 /// and a group above; any other is somebody else's choice.
 pub(crate) fn may_leave(host: &Host, from: &str, place: &Place) -> bool {
@@ -220,8 +237,9 @@ pub(crate) fn to_above(
 /// What is to be moved into a place for a group.
 pub(crate) struct Outsiders {
     pub alive: Vec<Outsider>,
-    /// Threads of other processes, on v1. They come back without a record: where their process is, they belong.
-    pub threads: Vec<Outsider>,
+    /// On v1 threads out of the place in which the first one of their process is, each with that process. They come back without
+    /// a record: that is where they belong.
+    pub threads: Vec<(u32, Outsider)>,
     /// Those that ended since they were looked at: they may have forked before, and nobody has looked at what they
     /// started.
     pub ended: BTreeSet<u32>,
@@ -243,17 +261,27 @@ pub(crate) fn outsiders(
             None => _ = found.ended.insert(pid),
         }
     }
-    let is_whole = |process: &u32| found.alive.iter().any(|one| one.thread == *process);
-    let others = threads.iter().filter(|(process, _)| !is_whole(process)).flat_map(|(_, threads)| threads);
-    let outside = others.filter_map(|(thread, paths)| {
-        let from = paths.get(place.hierarchy)?.clone()?;
-        let is_outside =
-            !group_path::is_at_or_below(&from, &place.path) && may_leave(target.host, &from, place);
-        let started = target.system.started(*thread).ok().filter(|_| is_outside)?;
-        Some(Outsider { thread: *thread, started, from })
-    });
-    found.threads = outside.collect();
+    if place.version == Version::V1 {
+        found.threads =
+            threads.iter().flat_map(|(process, all)| stray(target, place, *process, all)).collect();
+    }
     found
+}
+
+/// The threads of a process that are out of a place in which its first one is.
+fn stray(target: Target<'_>, place: &Place, process: u32, threads: &[Thread]) -> Vec<(u32, Outsider)> {
+    let path = |(_, paths): &Thread| paths.get(place.hierarchy).cloned().flatten();
+    let is_in = |path: &str| group_path::is_at_or_below(path, &place.path);
+    let first = threads.iter().find(|(thread, _)| *thread == process);
+    if !first.and_then(path).is_some_and(|path| is_in(&path)) {
+        return Vec::new();
+    }
+    let outside = threads.iter().filter_map(|thread| {
+        let from = path(thread).filter(|from| !is_in(from) && may_leave(target.host, from, place))?;
+        let started = target.system.started(thread.0).ok()?;
+        Some((process, Outsider { thread: thread.0, started, from }))
+    });
+    outside.collect()
 }
 
 /// Moves the group's processes into the place, until none is outside.
@@ -271,7 +299,7 @@ pub(crate) fn bring(
         let host = performer.host();
         let mut gone = membership.add_listed(host, &group, &host.seats(&group));
         let target = Target { host: performer.host(), system: performer.system() };
-        let threads = threads(target.host, &membership.of(target.host, &group).into_iter().collect());
+        let threads = of_members(target.host, &membership, &group, std::slice::from_ref(place));
         let outside = outsiders(target, &membership, &threads, (&group, place));
         gone.extend(outside.ended);
         // one that ended since it was listed may have forked before
@@ -280,7 +308,7 @@ pub(crate) fn bring(
         }
         ended = gone;
         moved += outside.threads.len();
-        for one in outside.threads {
+        for (_, one) in outside.threads {
             put(performer, entry, place, (THREADS, &place.path), one.thread)?;
         }
         for one in outside.alive {
@@ -291,8 +319,10 @@ pub(crate) fn bring(
         }
     }
     let target = Target { host: performer.host(), system: performer.system() };
-    let left = outsiders(target, &Membership::scan(performer.host()), &BTreeMap::new(), (&group, place));
-    let left = left.alive.len();
+    let membership = Membership::scan(performer.host());
+    let threads = of_members(target.host, &membership, &group, std::slice::from_ref(place));
+    let left = outsiders(target, &membership, &threads, (&group, place));
+    let left = left.alive.len() + left.threads.len();
     Err(Error::Kernel(kernel::Error::ForkFaster { group: group.to_string(), moved, left }))
 }
 

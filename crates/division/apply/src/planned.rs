@@ -22,7 +22,7 @@ use crate::{
     inside::Divided,
     isolation,
     leftovers::{foresee, leftovers, lists_behind, of_partition, widen},
-    membership::{self, Membership, Thread, is_chosen, may_leave, outsiders},
+    membership::{Membership, Thread, is_chosen, may_leave, of_members, outsiders},
     observe::{hierarchies, observe, observe_all_owners},
     unit_files::has_own_file,
 };
@@ -96,7 +96,8 @@ fn limited_by_template(target: Target<'_>, desired: &Desired, plan: &Plan) -> BT
     };
     // somebody may have given it something else since
     let is_as_wanted = |group: &&Group| {
-        let mut of_it = plan.steps.iter().filter(|step| step.group == group.name);
+        let is_of_it = |name: &GroupName| group_path::is_at_or_below(name.path(), group.name.path());
+        let mut of_it = plan.steps.iter().filter(|step| is_of_it(&step.group));
         of_it.all(|step| match &step.action {
             Action::WriteDropIn { place, text, .. } => {
                 text.as_deref().is_none_or(|text| is_divided(place, text))
@@ -380,16 +381,20 @@ const LOOKS: usize = 64;
 /// Processes of a group that are not in each of its directories: a limit there would not hold for them.
 fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, plan: &mut Plan) {
     let host = target.host;
-    if host.hierarchies().len() < 2 {
+    let is_v1 = |at: &Hierarchy| at.version == Version::V1 && !at.controllers.is_empty();
+    if host.hierarchies().len() < 2 && !host.hierarchies().iter().any(is_v1) {
         return;
     }
     let all = plan::places(desired, observed);
     let mut directories = Directories::new(host, observed);
     let seats = all.iter().map(|placed| (placed, directories.seats(&placed.group)));
-    // where its only directory is all that the layout wants nobody can be in a part of it
+    // where its only directory is all that the layout wants nobody can be in a part of it, but for threads
     let is_whole = |own: &[Place], seats: &[Seat<'_>]| match seats {
         [] => true,
-        [seat] => own.iter().all(|place| (place.hierarchy, &place.path) == (seat.at.id, &seat.path)),
+        [seat] => {
+            !is_v1(seat.at)
+                && own.iter().all(|place| (place.hierarchy, &place.path) == (seat.at.id, &seat.path))
+        }
         _ => false,
     };
     let existing: Vec<_> = seats.filter(|(placed, seats)| !is_whole(&placed.places, seats)).collect();
@@ -410,7 +415,7 @@ fn bring_processes(target: Target<'_>, desired: &Desired, observed: &Observed, p
             false => seats.truncate(1),
         }
         let _ = (0..LOOKS).any(|_| membership.add_listed(host, group, &seats).is_empty());
-        let threads = membership::threads(host, &membership.of(host, group).into_iter().collect());
+        let threads = of_members(host, &membership, group, own);
         let mut others: BTreeMap<(u32, String), Vec<&Place>> = BTreeMap::new();
         for place in own.iter().filter(takes_tasks) {
             let tasks = alive_outside(target, &mut membership, &threads, (group, &seats, place));
@@ -448,7 +453,7 @@ fn of_hierarchies(host: &Host, places: &[&Place]) -> (String, &'static str) {
     (labels.join(", "), if labels.len() == 1 { "hierarchy" } else { "hierarchies" })
 }
 
-/// The tasks of a group that a step would move into a place, looked at again as long as all processes that were seen ended.
+/// The processes of a group that a step would move into a place, whole or some of their threads, looked at again as long as all processes that were seen ended.
 fn alive_outside(
     target: Target<'_>,
     membership: &mut Membership,
@@ -464,8 +469,14 @@ fn alive_outside(
         membership.add_listed(target.host, group, seats);
         found = outsiders(target, membership, threads, (group, place));
     }
-    found.alive.append(&mut found.threads);
-    found.alive
+    // a process whose threads alone come is one, however many these are
+    let mut processes = found.alive;
+    for (process, thread) in found.threads {
+        if processes.iter().all(|one| one.thread != process) {
+            processes.push(Outsider { thread: process, ..thread });
+        }
+    }
+    processes
 }
 
 /// The commands that bring a process into one group in all hierarchies: this one, or the `other` of the layout, where

@@ -81,6 +81,9 @@ pub struct UnitStatus {
     pub name: String,
     /// Does it run? If not, its settings come into force when it starts.
     pub runs: bool,
+    /// Of a template: the units that run and have their settings of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<String>,
 }
 
 /// A process.

@@ -55,8 +55,12 @@ pub fn ignorable(
 pub fn run(arguments: &Arguments, mut trials: Vec<Trial>) -> Conclusion {
     realtime::leave_group_without_budget();
     trials.sort_by_key(|trial| !turn::is_alone(trial.name()));
+    let mut arguments = arguments.clone();
+    if turn::are_taken() {
+        arguments.test_threads = Some(1);
+    }
     let passed = passed(std::env::var_os(PASSED).as_deref());
-    libtest_mimic::run(arguments, without(trials, &passed))
+    libtest_mimic::run(&arguments, without(trials, &passed))
 }
 
 fn passed(list: Option<&OsStr>) -> BTreeSet<String> {

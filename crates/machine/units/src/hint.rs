@@ -133,6 +133,11 @@ pub fn unmask(unit: &str) -> String {
     all([Command::new("systemctl unmask").arg(unit), Command::new("systemctl unmask --runtime").arg(unit)])
 }
 
+/// The command that shows the files of a unit of systemd, in the order in which it reads them.
+pub fn files(unit: &str) -> String {
+    Command::new("systemctl cat").arg(unit).into()
+}
+
 /// Commands one after the other, each only if the one before it succeeded.
 pub fn all(commands: impl IntoIterator<Item = Command>) -> String {
     commands.into_iter().map(String::from).collect::<Vec<_>>().join(" && ")

@@ -16,7 +16,7 @@ use std::{
     time::SystemTime,
 };
 
-pub use desired::{Desired, DesiredGroup, Partition};
+pub use desired::{Desired, DesiredGroup, InUnits, Partition};
 pub use energy::write_energy;
 pub use families::{FAMILIES, Family};
 pub use latencies::write_latencies;
@@ -207,18 +207,15 @@ pub fn write(sample: &Sample, bounds: Bounds, first: &dyn Fn(&str) -> bool, to: 
     to.one(&families::SAMPLE_TIMESTAMP, at.unwrap_or_default().as_secs_f64());
 }
 
-/// The groups above the bound: first those of ours that are not `first`, the root and units of the layout last. Those that are
-/// hidden don't count.
+/// The groups above the bound, the root's last; those that are hidden don't count.
 fn left_out(
     rows: &[String],
     most: usize,
     first: &dyn Fn(&str) -> bool,
     hidden: &HashSet<String>,
 ) -> Vec<String> {
-    let (own, others): (Vec<&String>, Vec<&String>) = rows
-        .iter()
-        .filter(|group| !hidden.contains(*group))
-        .partition(|group| group.starts_with('/') || first(group));
+    let (own, others): (Vec<&String>, Vec<&String>) =
+        rows.iter().filter(|group| !hidden.contains(*group)).partition(|group| *group == "/" || first(group));
     own.into_iter().chain(others).skip(most).cloned().collect()
 }
 

@@ -6,6 +6,7 @@ use std::{
 };
 
 use kernel::{GroupName, Hierarchy, Seat};
+use layout::UnitName;
 use plan::Place;
 use settings::{Value, Version};
 use units::Limit;
@@ -18,7 +19,7 @@ use super::{
 use crate::{
     Bounds, Drift,
     in_effect::{Decided, DropIn},
-    inside::service_above,
+    inside::{running_units, service_above},
     membership::{Membership, is_chosen, is_dead, may_leave, threads},
     performer::{DEVICES_V1, Performer, name},
     ranges::RangeStatus,
@@ -49,7 +50,8 @@ pub(super) fn status(scene: &Scene<'_>, group: String, decided: &Decided) -> Gro
     let lives: Vec<u32> = known.filter(|pid| !processes.contains(pid) && !is_dead(host, *pid)).collect();
     processes.extend(lives);
     look.at_processes(&processes);
-    let Look { named, drift, settings, elastic, ranges, places, .. } = look;
+    processes.extend(look.instances.iter().flat_map(|(_, place)| in_unit(look.performer, place)));
+    let Look { named, drift, settings, elastic, ranges, places, instances, .. } = look;
     let comm = |pid: &u32| {
         let text = host.kernel().outside(Path::new(&format!("/proc/{pid}/comm"))).unwrap_or_default();
         Task { pid: *pid, comm: text.trim_end_matches('\n').to_owned() }
@@ -65,10 +67,12 @@ pub(super) fn status(scene: &Scene<'_>, group: String, decided: &Decided) -> Gro
     let unit = |drop_in: &DropIn| UnitStatus {
         name: drop_in.unit.clone(),
         runs: is_elsewhere || scene.exists(&drop_in.place),
+        instances: instances.iter().map(|(name, _)| name.clone()).collect(),
     };
+    let places = places.into_iter().chain(instances.iter().map(|(_, place)| place));
     GroupStatus {
         unit: decided.drop_in.as_ref().map(unit),
-        directories: places.iter().map(|place| scene.performer.directory(place).into()).collect(),
+        directories: places.map(|place| scene.performer.directory(place).into()).collect(),
         generation: decided.generation,
         settings,
         owners,
@@ -101,6 +105,8 @@ struct Look<'l, 's> {
     elastic: Option<Bounds>,
     /// Its settings that follow its load.
     ranges: Vec<&'l plan::Range>,
+    /// Of a template: the units that run and have their limits of it, each with where it is.
+    instances: Vec<(String, Place)>,
     drift: Vec<Drift>,
     settings: Vec<SettingStatus>,
 }
@@ -114,6 +120,10 @@ impl<'l, 's> Look<'l, 's> {
         let in_unit = || decided.places.iter().find(|place| service_above(performer.host(), place).is_some());
         let in_unit = || GroupName::new(&format!("/{}", in_unit()?.path)).ok();
         let named = of_systemd.or_else(in_unit).unwrap_or_else(|| name(group));
+        let instances = decided.drop_in.as_ref().filter(|drop_in| is_template(drop_in)).map(|of| {
+            let files = performer.system().unit_files();
+            running_units(performer.host(), (&of.unit, &of.place), files)
+        });
         let path = |place: &Place| Some(named.below(performer.host().base(performer.at(place)?).path()));
         let is_its_own = |place: &&Place| path(place).is_none_or(|path| path == place.path);
         Look {
@@ -124,6 +134,7 @@ impl<'l, 's> Look<'l, 's> {
             places: decided.places.iter().filter(is_its_own).collect(),
             elastic: Bounds::find(scene.elastic, group),
             ranges: scene.ranges.iter().filter(|range| range.group == group).collect(),
+            instances: instances.unwrap_or_default(),
             drift: Vec::new(),
             settings: Vec::new(),
             named,
@@ -216,6 +227,25 @@ impl<'l, 's> Look<'l, 's> {
             let resized = actual.clone().filter(|_| of_load == Some(true));
             let requested = resized.unwrap_or_else(|| text.clone());
             self.settings.push(SettingStatus { file, requested, actual, as_requested });
+        }
+        self.at_instances();
+    }
+
+    /// What a template's units have otherwise.
+    fn at_instances(&mut self) {
+        let Look { performer, decided, group, .. } = *self;
+        let Some(drop_in) = &decided.drop_in else { return };
+        let of_unit = decided.writes.iter().filter(|((place, ..), _)| *place == drop_in.place);
+        for ((_, name, key), (text, _)) in of_unit {
+            for (_, place) in &self.instances {
+                let actual = performer.content(place, name);
+                let is_so = is_as_requested(performer, group, (place, name, text), actual.as_deref(), None);
+                if let (Some(actual), false) = (actual, is_so) {
+                    let file = PathBuf::from(performer.directory(place)).join(name);
+                    let actual = Some(line_of(actual, key));
+                    self.drift.push(Drift::Changed { file, requested: text.clone(), actual });
+                }
+            }
         }
     }
 
@@ -336,6 +366,18 @@ fn running(scene: &Scene<'_>, processes: &BTreeSet<u32>) -> Vec<u32> {
         threads.into_iter().any(|thread| freezers.stopping(thread).is_none())
     };
     processes.iter().copied().filter(|pid| runs(pid)).collect()
+}
+
+fn is_template(drop_in: &DropIn) -> bool {
+    UnitName::of_file_name(&drop_in.unit).is_ok_and(|unit| unit.is_pattern())
+}
+
+/// The processes of a unit, in its group and below.
+fn in_unit(performer: &Performer<'_>, place: &Place) -> Vec<u32> {
+    let Some(at) = performer.at(place) else { return Vec::new() };
+    let below = performer.host().kernel().descendants(at, &place.path).unwrap_or_default();
+    let paths = std::iter::once(place.path.clone()).chain(below);
+    paths.flat_map(|path| performer.host().tasks_in(&Seat { at, path })).collect()
 }
 
 /// Is a process in the group itself, or a group in it?

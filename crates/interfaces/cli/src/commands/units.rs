@@ -16,10 +16,13 @@ pub fn explain_bound(args: &mut Args, failure: Failure) -> Failure {
     let Some(of_unit) = &failure.of_unit else { return failure };
     let Some(bound) = host().ok().and_then(|host| bound(&host)) else { return failure };
     let Some(group) = bound.of_unit(&of_unit.unit).map(|unit| unit.group.as_str()) else { return failure };
-    let inner = args.command.groups().into_iter().find_map(|typed| {
+    let in_unit = args.command.groups().into_iter().filter_map(|typed| {
         let inner = typed.split_once(&format!("/{}/", of_unit.unit))?.1;
         Some(format!("{group}/{inner}"))
     });
+    // of several it is not known which was refused
+    let mut in_unit: Vec<String> = in_unit.collect();
+    let inner = in_unit.pop().filter(|_| in_unit.is_empty());
     let (what, group) = match &inner {
         Some(inner) => ("group of the unit", inner.as_str()),
         None => ("unit", group),

@@ -27,6 +27,7 @@ pub fn why(args: &args::Why, json: bool) -> Result<(), Failure> {
     let gathered = why::gather_recorded(target, Descriptors::new(), &name, &state, args.span);
     let facts = match gathered {
         Ok(facts) => facts,
+        Err(error) if !matches!(error, kernel::Error::NoGroup { .. }) => return Err(error.into()),
         Err(error) => return killed_before(&host, &state, &name, json)?.ok_or_else(|| error.into()),
     };
     let answer = why::why(&facts);
@@ -82,7 +83,8 @@ fn killed_before(host: &Host, state: &State, name: &GroupName, json: bool) -> Re
     }
     if json {
         let kills: Vec<KilledProcess> = kills.iter().map(KilledProcess::from).collect();
-        return output::json(&json!({ "group": name.to_string(), "causes": [], "kills": kills })).map(Some);
+        let answer = json!({ "group": name.to_string(), "causes": [], "resizes": [], "latency": null, "kills": kills });
+        return output::json(&answer).map(Some);
     }
     let mut text = format!("group '{name}' does not exist now: none of its processes runs\n");
     say_kills(host, &kills, &mut text);

@@ -146,6 +146,7 @@ const SOURCES: &[(&str, &str, Covered)] = &[
     ("machine/kernel/src/owners.rs", "systemd-run --scope", Run("what a refusal offers succeeds when it is pasted")),
     ("machine/kernel/src/scene.rs", "ringfence set", Run("a v1 quota is not set above the parent's")),
     ("machine/units/src/hint.rs", "ringfence apply", Run("what why advises of a unit gives it more, in a layout and without one")),
+    ("machine/units/src/hint.rs", "systemctl cat", Words("it shows a unit's files, and its text is compared in the trial of such a file")),
     ("machine/units/src/hint.rs", "systemctl unmask", Run("a masked unit is unmasked")),
     ("machine/units/src/hint.rs", "systemctl unmask --runtime", Run("a unit that is masked until a reboot is unmasked")),
     ("watching/monitor/src/log/mod.rs", "rm", Run("what is no segment of a log is removed")),

@@ -142,10 +142,19 @@ fn from_the_start(world: &Arc<World>) {
     );
     assert_eq!(template.desk.json("status --json {s}", 0)["new_units"], serde_json::json!([]));
     assert!(!template.drop_in("b").exists(), "it needs none");
+    // and is shown with its process
+    let group =
+        template.desk.json("status --json {s}", 0)["groups"].as_array().unwrap().iter().find_map(|one| {
+            (one["group"] == template.desk.scene.fill("{g}/{g}@").as_str()).then(|| one.clone())
+        });
+    let group = group.unwrap();
+    assert_eq!(group["unit"]["instances"], serde_json::json!([template.unit("b")]));
+    assert_eq!(group["tasks"].as_array().unwrap().len(), 1, "{group}");
     killed_of_units(&template);
     // what somebody gave one of them since is drift of the layout, which the next apply ends
     systemctl(&["set-property", "--runtime", &template.unit("b"), "TasksMax=99"]);
     template.desk.ends("status {d}/l.toml {s}", 3);
+    says(&template.desk.ends("status {s}", 3), &["pids.max: applied 77, now 99"]);
     template.desk.ends("apply {d}/l.toml {s}", 0);
     template.is_limited("b", "77");
     systemctl(&["revert", &template.unit("b")]);

@@ -370,9 +370,15 @@ fn made_by_user(world: &Arc<World>) {
     assert_eq!(server.titles().len(), ROLES.len());
     // with controllers handed down beside processes no group in it takes any
     fs::write(server.group().join("cgroup.subtree_control"), "+pids").unwrap();
+    fs::create_dir(server.group().join("theirs")).unwrap();
+    fs::write(server.group().join("theirs/cgroup.type"), "threaded").unwrap();
     desk.write("l.toml", LAYOUT);
     desk.ends("apply {d}/l.toml {s}", 0);
     server.is_divided("after a user's change");
+    // nor do controllers that no group of the layout needs
+    desk.write("l.toml", &LAYOUT.replace("memory.high = \"200M\"\n", ""));
+    desk.ends("apply {d}/l.toml {s}", 0);
+    fs::write(server.group().join("cgroup.subtree_control"), "+memory").unwrap();
     desk.ends("undo 0 {s}", 0);
     assert_eq!(server.inner(), [""; 0]);
 }
@@ -423,7 +429,13 @@ fn overridden(world: &Arc<World>) {
     desk.write("l.toml", WHOLE);
     let (code, _, error) = desk.run("apply {d}/l.toml {s}");
     assert_eq!((code, server.unit.holds("pids.max").as_deref()), (3, Some("333")), "{error}");
-    says(&error, &["pids.max: 400 was written, the kernel has 333: ", &desk.scene.fill("systemctl cat {u}")]);
+    says(
+        &error,
+        &[
+            "pids.max: 400 was written, the kernel has 333: ",
+            &desk.scene.fill("systemctl cat {u} shows its files"),
+        ],
+    );
     let (code, text, _) = desk.run("apply {d}/l.toml {s} --json");
     let answer: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!((code, &answer["differences"][0]["actual"]), (3, &"333".into()));

@@ -13,7 +13,9 @@ use std::{
 use apply::{Resizes, State, Target};
 use exporters::{
     layout_units,
-    metrics::{Bounds, Desired, Format, Partition, Writer, replace, write, write_energy, write_latencies},
+    metrics::{
+        Bounds, Desired, Format, InUnits, Partition, Writer, replace, write, write_energy, write_latencies,
+    },
 };
 use kernel::{GroupName, Host, Real};
 use monitor::{Beat, Descriptors, Energy, Groups, Options, Sampler};
@@ -196,10 +198,11 @@ impl Collector {
                     let rows = sample.groups.rows().iter().map(String::as_str);
                     to.hide(hidden(host, rows.chain(own.iter().copied()).chain(self.misplaced.groups())));
                 }
-                write(sample, bounds, &|group| own.contains(group), to);
-                if let Some((_, desired)) = &self.desired {
-                    desired.write_layout_groups(sample.groups.rows(), bounds, to);
-                }
+                let desired = self.desired.as_ref().map(|(_, desired)| desired);
+                let in_units = InUnits::of(desired, sample.groups.rows());
+                let are = in_units.are();
+                write(sample, bounds, &|group| own.contains(group) || are.contains(group), to);
+                in_units.write(to);
                 write_energy(&Energy::live(), to);
                 Partition::write(&Partition::all(host, sample.groups.rows()), bounds, to);
             }

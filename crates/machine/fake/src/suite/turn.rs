@@ -44,21 +44,28 @@ pub fn is_alone(test: &str) -> bool {
 }
 
 /// Waits until this test may run: at once, where `RF_TURN` names no file. One that needs the machine alone has it until a test begins
-/// that does not.
+/// that does not: a suite runs one test at a time then.
 pub fn take(test: &str) -> Option<Turn> {
     let path = std::env::var_os(TURN)?;
-    let take = |alone| {
-        let turn = wait(Path::new(&path), alone);
-        turn.unwrap_or_else(|error| panic!("{TURN}: {}: {error}", path.display()))
-    };
-    let mut machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
-    if is_alone(test) {
-        machine.get_or_insert_with(|| take(true));
-        return None;
+    let turn = next(Path::new(&path), &MACHINE, is_alone(test));
+    turn.unwrap_or_else(|error| panic!("{TURN}: {}: {error}", path.display()))
+}
+
+/// Do suites run beside each other?
+pub fn are_taken() -> bool {
+    std::env::var_os(TURN).is_some()
+}
+
+fn next(path: &Path, machine: &Mutex<Option<Turn>>, alone: bool) -> io::Result<Option<Turn>> {
+    let mut machine = machine.lock().unwrap_or_else(PoisonError::into_inner);
+    if !alone {
+        drop(machine.take());
+        return wait(path, false).map(Some);
     }
-    drop(machine.take());
-    drop(machine);
-    Some(take(false))
+    if machine.is_none() {
+        *machine = Some(wait(path, true)?);
+    }
+    Ok(None)
 }
 
 fn wait(path: &Path, alone: bool) -> io::Result<Turn> {
@@ -107,5 +114,22 @@ mod tests {
         assert_eq!((sent.recv(), sent.recv()), (Ok(true), Ok(false)));
         waiting.join().unwrap();
         behind.join().unwrap();
+    }
+
+    #[test]
+    fn who_needs_the_machine_has_it_until_somebody_does_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("turn");
+        let machine = Mutex::new(None);
+        let is_free = || {
+            let file = File::open(&path).unwrap();
+            file.try_lock_shared().is_ok()
+        };
+        for _ in 0..2 {
+            assert!(next(&path, &machine, true).unwrap().is_none());
+            assert!(!is_free());
+        }
+        let turn = next(&path, &machine, false).unwrap();
+        assert!(turn.is_some() && is_free());
     }
 }

@@ -1,7 +1,10 @@
 //! What was requested of groups by what is applied, how far they differ from it, and whether the kernel keeps their partitions
 //! valid. Reads only.
 
-use std::{collections::HashMap, time::SystemTime};
+use std::{
+    collections::{HashMap, HashSet},
+    time::SystemTime,
+};
 
 use apply::{Drift, GroupStatus, RangeNumbers, SettingStatus};
 use kernel::{GroupName, Host};
@@ -118,38 +121,66 @@ impl Desired {
     }
 }
 
-impl Desired {
-    /// Writes which group of the layout each of these rows is, of those that are in a unit of the layout.
-    pub fn write_layout_groups(&self, rows: &[String], bounds: Bounds, to: &mut Writer<'_>) {
+/// The rows of a sample that are units of the layout or in one, with the names that the layout has for them.
+#[derive(Debug, Default)]
+pub struct InUnits<'r> {
+    rows: Vec<(&'r str, Name<'r>)>,
+}
+
+/// The unit, the group's name as the layout would have it, and how far below the unit it is.
+type Name<'r> = (&'r str, String, usize);
+
+impl<'r> InUnits<'r> {
+    /// Of these rows.
+    pub fn of(desired: Option<&Desired>, rows: &'r [String]) -> InUnits<'r> {
         let of_unit = |group: &DesiredGroup| {
             let unit = UnitName::of_file_name(group.unit.as_deref()?).ok()?;
             Some((unit, group.group.clone()))
         };
-        let mut units: Vec<(UnitName, String)> = self.groups.iter().filter_map(of_unit).collect();
+        let groups = desired.into_iter().flat_map(|desired| &desired.groups);
+        let mut units: Vec<(UnitName, String)> = groups.filter_map(of_unit).collect();
         // a unit's own group before that of its template
         units.sort_by_key(|(unit, _)| unit.is_pattern());
-        let names = rows.iter().filter_map(|row| Some((row, layout_group(row, &units)?)));
-        let names: Vec<_> = names.take(bounds.groups).collect();
-        if !names.is_empty() {
+        // rows in one unit have it in common
+        let mut known: HashMap<&str, Option<usize>> = HashMap::new();
+        let mut which = |part: &'r str| {
+            *known.entry(part).or_insert_with(|| units.iter().position(|(unit, _)| unit.fits(part)))
+        };
+        let named = rows.iter().filter(|_| !units.is_empty()).filter_map(|row| {
+            let (unit, index, inner) = place(row, &mut which)?;
+            let of_layout = [units[index].1.as_str()].into_iter().chain(inner.iter().copied());
+            Some((row.as_str(), (unit, of_layout.collect::<Vec<_>>().join("/"), inner.len())))
+        });
+        InUnits { rows: named.collect() }
+    }
+
+    /// The units, and the groups directly in them: what is deeper is of the unit's own making.
+    pub fn are(&self) -> HashSet<&'r str> {
+        self.rows.iter().filter(|(_, (_, _, depth))| *depth < 2).map(|(row, _)| *row).collect()
+    }
+
+    /// Their family.
+    pub fn write(&self, to: &mut Writer<'_>) {
+        let shown: Vec<_> = self.rows.iter().filter(|(row, _)| !to.hidden.contains(*row)).collect();
+        if !shown.is_empty() {
             to.begin(&families::LAYOUT_GROUP);
         }
-        for (group, (unit, of_layout)) in names {
-            to.sample(&[("group", group), ("layout_group", &of_layout), ("unit", unit)], 1);
+        for (group, (unit, of_layout, _)) in shown {
+            to.sample(&[("group", group), ("layout_group", of_layout), ("unit", unit)], 1);
         }
     }
 }
 
-/// Of a group by its name from the root: the unit, and the layout's name. `units`: with the group that each is.
-fn layout_group<'r>(row: &'r str, units: &[(UnitName, String)]) -> Option<(&'r str, String)> {
+/// Of a group by its name from the root: its unit of the layout, by name and by what `which` says of it, and the parts below.
+fn place<'r>(
+    row: &'r str,
+    which: &mut dyn FnMut(&'r str) -> Option<usize>,
+) -> Option<(&'r str, usize, Vec<&'r str>)> {
     let parts: Vec<&str> = row.strip_prefix('/')?.split('/').collect();
     // what is below the first that is no slice has names of its own user's
     let slices = parts.iter().take_while(|part| part.ends_with(".slice")).count();
-    let of_part = |index: usize| {
-        let (_, group) = units.iter().find(|(unit, _)| unit.fits(parts[index]))?;
-        let inner = parts[index + 1..].iter().copied();
-        Some((parts[index], [group.as_str()].into_iter().chain(inner).collect::<Vec<_>>().join("/")))
-    };
-    (0..parts.len().min(slices + 1)).rev().find_map(of_part)
+    let mut levels = (0..parts.len().min(slices + 1)).rev();
+    levels.find_map(|level| Some((parts[level], which(parts[level])?, parts[level + 1..].to_vec())))
 }
 
 /// What was written to a group's files.
@@ -250,27 +281,41 @@ mod tests {
 
     #[test]
     fn a_unit_has_the_layouts_name_with_what_is_below() {
-        let unit = |name: &str, group: &str| (UnitName::of_file_name(name).unwrap(), group.to_owned());
+        let group = |(unit, group): (&str, &str)| DesiredGroup {
+            group: group.to_owned(),
+            unit: Some(unit.to_owned()),
+            cpus: None,
+            elastic: None,
+            quota: None,
+            memory: None,
+            pids: None,
+            drifts: 0,
+        };
         let units = [
-            unit("db@1.service", "first"),
-            unit("db@.service", "db"),
-            unit("user-.slice", "users/each"),
-            unit("a.slice", "all"),
+            ("db@.service", "db"),
+            ("a.slice", "all"),
+            ("user-.slice", "users/each"),
+            ("db@1.service", "first"),
         ];
+        let desired = Desired { at: SystemTime::UNIX_EPOCH, groups: units.map(group).into() };
         for (row, expected) in [
-            ("/system.slice/db@1.service", Some(("db@1.service", "first"))),
-            ("/system.slice/db@2.service/main", Some(("db@2.service", "db/main"))),
-            ("/user.slice/user-7.slice", Some(("user-7.slice", "users/each"))),
+            ("/system.slice/db@1.service", Some(("db@1.service", "first", 0))),
+            ("/system.slice/db@2.service/main/x", Some(("db@2.service", "db/main/x", 2))),
+            ("/user.slice/user-7.slice", Some(("user-7.slice", "users/each", 0))),
             ("/system.slice/cron.service", None),
-            ("/a.slice/a-b.slice/db@1.service", Some(("db@1.service", "first"))),
-            ("/a.slice/a-b.slice/x.service", Some(("a.slice", "all/a-b.slice/x.service"))),
+            ("/a.slice/a-b.slice/db@1.service", Some(("db@1.service", "first", 0))),
+            ("/a.slice/a-b.slice/x.service", Some(("a.slice", "all/a-b.slice/x.service", 2))),
             // a group that somebody named so
             ("/system.slice/x.service/db@1.service", None),
             // one of ours, of that name
             ("db@1.service", None),
         ] {
-            let expected = expected.map(|(unit, group)| (unit, group.to_owned()));
-            assert_eq!(layout_group(row, &units), expected, "{row}");
+            let rows = [row.to_owned()];
+            let found = InUnits::of(Some(&desired), &rows);
+            let found =
+                found.rows.iter().map(|(row, (unit, name, depth))| (*row, *unit, name.as_str(), *depth));
+            let expected = expected.map(|(unit, name, depth)| (row, unit, name, depth));
+            assert_eq!(found.collect::<Vec<_>>(), expected.into_iter().collect::<Vec<_>>());
         }
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use exporters::metrics::{
-    Bounds, Desired, DesiredGroup, Format, History, Partition, Selection, Type, Writer, write,
+    Bounds, Desired, DesiredGroup, Format, History, InUnits, Partition, Selection, Type, Writer, write,
 };
 use fake::Fake;
 use kernel::{Host, Kernel};
@@ -113,9 +113,10 @@ fn units_named() {
     };
     let mut text = String::new();
     let mut writer = Writer::new(&mut text, Format::OpenMetrics);
-    let bounds = Bounds { groups: 2, ..Bounds::default() };
     let rows = ["/system.slice/db.service/main", "a", "db.service"].map(str::to_owned);
-    desired.write_layout_groups(&rows, bounds, &mut writer);
+    let in_units = InUnits::of(Some(&desired), &rows);
+    assert_eq!(in_units.are().into_iter().collect::<Vec<_>>(), [rows[0].as_str()]);
+    in_units.write(&mut writer);
     let both = "ringfence_layout_group_info{group=\"/system.slice/db.service/main\",layout_group=\"sales/main\",unit=\"db.service\"} 1\n";
     assert_eq!(text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>(), [both.trim_end()]);
 }

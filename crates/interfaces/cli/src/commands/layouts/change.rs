@@ -1,6 +1,6 @@
 //! `apply`, `confirm`, `undo`, and the process that undoes what is not confirmed.
 
-use std::{os::unix::process::CommandExt, process::Command, time::Duration};
+use std::{os::unix::process::CommandExt, process, time::Duration};
 
 use ::plan::{Lint, LintKind, SettingRequest};
 use answers::layouts::{Confirmed, Done, Misplaced};
@@ -9,7 +9,7 @@ use apply::{
     State, Target,
 };
 use kernel::Host;
-use units::counted;
+use units::{counted, hint};
 
 use super::{
     Layout,
@@ -80,7 +80,7 @@ struct Applied {
     outside: Vec<Lint>,
     /// Processes that rules of the layout fit.
     misplaced: Vec<Misplaced>,
-    /// Values of units that somebody else's drop-in file decides.
+    /// Values of units that are not as they were written.
     overridden: Vec<Difference>,
 }
 
@@ -111,7 +111,7 @@ fn applied(args: &args::Apply) -> Result<Applied, Failure> {
             let seconds = within.as_secs();
             let directory = directory(&args.state);
             let reverter = move |generation: u32| {
-                let mut command = Command::new("/proc/self/exe");
+                let mut command = process::Command::new("/proc/self/exe");
                 command.arg0("ringfence");
                 command.arg("revert-unless-confirmed").arg(generation.to_string()).arg(seconds.to_string());
                 command.arg("--state").arg(&directory);
@@ -125,34 +125,42 @@ fn applied(args: &args::Apply) -> Result<Applied, Failure> {
     rules::warn(&misplaced, &layout);
     let warned = plan.lints.iter().map(|lint| lint.message.clone()).collect();
     let outside = plan.lints.into_iter().filter(|lint| lint.kind == LintKind::Outside).collect();
-    let overridden = overridden(lock.state(), target, &layout)?;
+    let overridden = match outcome.steps {
+        0 => Vec::new(),
+        _ => overridden(lock.state(), target, &layout),
+    };
     Ok(Applied { outcome, warned, outside, misplaced, overridden })
 }
 
-/// What units of the layout have otherwise, though it was just applied.
-fn overridden(state: &State, target: Target<'_>, layout: &Layout<'_>) -> Result<Vec<Difference>, Failure> {
+/// What units of the layout have otherwise, though it was just applied: systemd has read its files since. The change is done, so that
+/// a failure to look is none of it.
+fn overridden(state: &State, target: Target<'_>, layout: &Layout<'_>) -> Vec<Difference> {
     if layout.desired.groups.iter().all(|group| group.demands.unit.is_none()) {
-        return Ok(Vec::new());
+        return Vec::new();
     }
     let mut all = Vec::new();
-    for group in apply::status(state, target)? {
-        let Some(unit) = group.unit.as_ref().filter(|unit| unit.runs) else { continue };
+    for group in apply::status(state, target).unwrap_or_default() {
+        let Some(unit) = group.unit.as_ref().filter(|unit| unit.runs || !unit.instances.is_empty()) else {
+            continue;
+        };
         for drift in &group.drift {
             if let Drift::Changed { file, requested, actual: Some(actual) } = drift {
+                // of a template, one of its units
+                let of = file.parent().and_then(|group| group.file_name()?.to_str()).unwrap_or(&unit.name);
+                let shows = hint::files(of);
+                let reason =
+                    format!("systemd has another value for {of} than the layout; {shows} shows its files");
                 all.push(Difference {
                     group: group.group.clone(),
                     file: file.display().to_string(),
                     requested: requested.clone(),
                     actual: actual.clone(),
-                    reason: format!(
-                        "a drop-in file that systemd reads after ours sets it; systemctl cat {} shows it",
-                        unit.name
-                    ),
+                    reason,
                 });
             }
         }
     }
-    Ok(all)
+    all
 }
 
 /// The lock for changes; while it waits, it names the process that has it.

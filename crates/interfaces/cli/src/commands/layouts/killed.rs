@@ -26,6 +26,9 @@ impl From<InGroup> for Killed {
 
 /// Processes of these groups that were killed for want of memory since the last apply, as far as the caller may know.
 pub(super) fn killed(state: &State, host: &Host, groups: &[GroupStatus]) -> Result<Vec<InGroup>, Failure> {
+    if groups.is_empty() {
+        return Ok(Vec::new());
+    }
     let Some(since) = apply::last_done(state)?.map(|head| head.at * 1000) else { return Ok(Vec::new()) };
     let mut killed: Vec<InGroup> = Vec::new();
     let (kills, _) = all_kills(host, state, &mut KernelKills::default());

@@ -38,6 +38,8 @@ use crate::{
     output::{self, Paint},
 };
 
+/// The most processes in a command: those of more come back with the next apply.
+const MOVED: usize = 100;
 /// The most tasks of a group that are named.
 const NAMED: usize = 8;
 
@@ -346,14 +348,21 @@ impl Page<'_> {
     fn below(&self, group: &GroupStatus, groups: &[GroupStatus], lines: &[Line]) -> Vec<String> {
         let mut below: Vec<String> = drifts(group, lines).iter().map(|drift| self.paint.bad(drift)).collect();
         let outside: BTreeSet<u32> = group.drift.iter().flat_map(Drift::outside).collect();
-        if !outside.is_empty() && group.unit.is_none() {
+        if !outside.is_empty() && outside.len() <= MOVED && group.unit.is_none() {
             let pids = outside.iter().map(u32::to_string);
             below.push(format!("hint: {}", Command::ringfence("move").group(&group.group).args(pids)));
         }
         let stopped = group.unit.as_ref().filter(|unit| !unit.runs);
         below.extend(stopped.map(|unit| match UnitName::of_directory(&unit.name) {
             Ok(name) if name.is_template() => {
-                format!("each {} that starts later has these settings from its start", name.instance("*"))
+                let now = match unit.instances.as_slice() {
+                    [] => String::new(),
+                    those => format!(", as {}", those.join(", ")),
+                };
+                format!(
+                    "each {} that starts later has these settings from its start{now}",
+                    name.instance("*")
+                )
             }
             _ => format!("{} does not run: its settings come into force when it starts", unit.name),
         }));
@@ -517,8 +526,12 @@ fn drifts(group: &GroupStatus, lines: &[Line]) -> Vec<String> {
     let changed = lines.iter().filter_map(|line| {
         Some(format!("{}: applied {}, now {}", line.name, line.applied, line.now.as_ref()?))
     });
-    let others =
-        group.drift.iter().filter(|drift| !matches!(drift, Drift::Changed { .. })).map(ToString::to_string);
+    // what is no setting of the group itself is one of a template's unit
+    let is_line = |drift: &&Drift| match drift {
+        Drift::Changed { file, .. } => group.settings.iter().any(|setting| setting.file == *file),
+        _ => false,
+    };
+    let others = group.drift.iter().filter(|drift| !is_line(drift)).map(ToString::to_string);
     changed.chain(others).collect()
 }
 

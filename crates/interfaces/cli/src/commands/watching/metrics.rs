@@ -5,7 +5,7 @@ use std::{collections::HashSet, io::IsTerminal};
 
 use apply::{Running, State, Target};
 use exporters::{
-    metrics::{Bounds, Desired, Format, Partition, Writer, replace, write},
+    metrics::{Bounds, Desired, Format, InUnits, Partition, Writer, replace, write},
     view,
 };
 use kernel::Host;
@@ -26,11 +26,11 @@ pub fn metrics(args: &args::Metrics) -> Result<(), Failure> {
     let desired = desired(&host);
     let own: HashSet<&str> =
         desired.iter().flat_map(|all| &all.groups).map(|one| one.group.as_str()).collect();
-    write(sample, bounds, &|group| own.contains(group), &mut writer);
     let groups = sample.groups.rows();
-    if let Some(desired) = &desired {
-        desired.write_layout_groups(groups, bounds, &mut writer);
-    }
+    let in_units = InUnits::of(desired.as_ref(), groups);
+    let are = in_units.are();
+    write(sample, bounds, &|group| own.contains(group) || are.contains(group), &mut writer);
+    in_units.write(&mut writer);
     Partition::write(&Partition::all(&host, groups), bounds, &mut writer);
     if let Some(mut desired) = desired.clone() {
         // those that are gone are named too
