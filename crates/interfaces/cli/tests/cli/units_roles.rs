@@ -34,7 +34,7 @@ pub fn trials(world: &Arc<World>) -> Vec<Trial> {
         ("figures of a service's groups are shown without naming them, and where names each group", shown),
         ("what the service's user made in a role's group holds up no layout", made_by_user),
         ("a role's group is known after a reboot, and what was killed of a stopped service too", later),
-        ("a value that somebody's drop-in file sets after ours is told by the apply", overridden),
+        ("an apply reports a value that somebody's drop-in file sets after ours", overridden),
         ("what can't be a role's group in a service is refused with the reason", refused),
     ];
     of_cases(world, NEEDS, cases)
